@@ -1,0 +1,118 @@
+//! `sapo ask`: a question to a model, its completions and their scores.
+
+use crate::experiment::{Base, DeviceConfig, DeviceKind, Experiment};
+use crate::learn::{Decoding, Generated, generate};
+use crate::rollout::{FinishReason, Question};
+use crate::seed::Seed;
+use crate::task::catalog::{self, TaskConfigs};
+use crate::task::{Scoring, Task, score_completion};
+use anyhow::{Result, anyhow, ensure};
+use burn::module::Module;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Arguments of `sapo ask`.
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["task", "chat", "prompt"])))]
+pub(super) struct Args {
+    /// A model folder in Hugging Face's layout
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// Ask a question of this task and score the answers
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    /// Ask this, through the chat template where the folder has one
+    #[arg(long, value_name = "TEXT")]
+    chat: Option<String>,
+    /// Continue this text as it stands
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Of the question and of the completions
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Take difficulty, scoring and system prompt from this experiment
+    #[arg(long, value_name = "FILE")]
+    experiment: Option<PathBuf>,
+    /// Always take the likeliest token
+    #[arg(long)]
+    greedy: bool,
+    /// Divides the logits
+    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    temperature: f64,
+    /// Completions
+    #[arg(short, value_name = "N", default_value_t = 1)]
+    n: usize,
+    /// Longest completion in tokens
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    max_completion_length: usize,
+    /// Print one JSON object a completion
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    ensure!(args.n > 0, "-n: found 0, expected at least 1");
+    ensure!(args.max_completion_length > 0, "--max-completion-length: found 0, expected at least 1");
+    let t = args.temperature;
+    ensure!(t >= 0.0 && t.is_finite(), "--temperature: found {t}, expected 0 or more");
+    let experiment = args.experiment.as_ref().map(|file| Experiment::load(file, &[])).transpose()?;
+    let asked = args.task.as_ref().map(|name| question(name, args.seed, experiment.as_ref())).transpose()?;
+    let base = Base::open(&args.model)?;
+    let system_prompt = experiment.as_ref().and_then(|e| e.model.system_prompt.as_deref());
+    let text = asked.as_ref().map(|(_, question)| &question.text).or(args.chat.as_ref());
+    let prompt = match (text, &args.prompt) {
+        (Some(text), _) => base.tokenizer.prompt(system_prompt, text)?,
+        (None, prompt) => base.tokenizer.encode_prompt(prompt.as_deref().unwrap_or_default())?,
+    };
+    let room = base.config.max_position_embeddings;
+    ensure!(
+        prompt.len() + args.max_completion_length <= room,
+        "--max-completion-length: found {}, expected at most {}: the prompt has {} tokens and the model {room} positions",
+        args.max_completion_length,
+        room.saturating_sub(prompt.len()),
+        prompt.len()
+    );
+    let model = base.weights(&args.model, &DeviceConfig { kind: DeviceKind::Auto, index: 0 }.open()?)?.valid();
+    let decoding = Decoding {
+        temperature: if args.greedy { 0.0 } else { t },
+        top_k: 0,
+        top_p: 1.0,
+        max_completion_length: args.max_completion_length,
+    };
+    let shown = base.tokenizer.decode(&prompt);
+    let seed = Seed::new(args.seed).child("ask", 0);
+    let group = generate(&model, &[prompt], args.n, &decoding, &base.eos, seed).remove(0);
+    if !args.json {
+        writeln!(std::io::stdout(), "--- prompt\n{shown}")?;
+    }
+    for (i, generated) in group.iter().enumerate() {
+        let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
+        let ended = usize::from(generated.finish_reason == FinishReason::Stop);
+        let text = base.tokenizer.decode(&ids[..ids.len() - ended]);
+        let score = asked.as_ref().map(|(task, question)| score_completion(task.as_ref(), question, &text));
+        print(args.json, i, &text, &ids, generated, score)?;
+    }
+    Ok(())
+}
+
+fn question(name: &str, seed: u64, experiment: Option<&Experiment>) -> Result<(Box<dyn Task>, Question)> {
+    let configs = experiment.map_or_else(TaskConfigs::default, |e| e.tasks.difficulty.clone());
+    let scoring = experiment.map_or(Scoring::ReasoningGym, |e| e.tasks.scoring);
+    let task = catalog::build(name, &configs, scoring).map_err(|problem| anyhow!("--task: {problem}"))?;
+    let question = task.question(Seed::new(seed));
+    Ok((task, question))
+}
+
+fn print(json: bool, i: usize, text: &str, ids: &[u32], generated: &Generated, score: Option<f64>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let reason = generated.finish_reason;
+    if json {
+        let object = serde_json::json!({"text": text, "tokens": ids, "finish_reason": reason, "score": score});
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    let score = score.map_or_else(String::new, |score| format!(", score {score}"));
+    let ended = if reason == FinishReason::Stop { "ended" } else { "cut off" };
+    writeln!(out, "--- completion {}: {} tokens, {ended}{score}\n{text}", i + 1, ids.len())?;
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! The command line: one file a subcommand.
+
+mod ask;
+mod check;
+mod pretrain;
+mod report;
+mod run;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// A swarm of language models that post-train by RL and share rollouts (SAPO, arXiv 2509.08721).
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an experiment: every mix and seed, then table and plots
+    Run(run::Args),
+    /// Make table and plots again, from the CSV files of a results folder
+    Report(report::Args),
+    /// Validate an experiment and print what it will take
+    Check(check::Args),
+    /// Make a small base model from a recipe
+    Pretrain(pretrain::Args),
+    /// Ask a model a question and score its answers
+    Ask(ask::Args),
+}
+
+impl Cli {
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// Whatever went wrong, for the program to print once.
+    pub fn run(self) -> Result<()> {
+        match self.command {
+            Command::Run(args) => run::run(args),
+            Command::Report(args) => report::run(&args),
+            Command::Check(args) => check::run(&args),
+            Command::Pretrain(args) => pretrain::run(&args),
+            Command::Ask(args) => ask::run(&args),
+        }
+    }
+}
+
+/// Agents that work at the same time: what was asked for, else one a core.
+fn threads(asked: Option<usize>) -> usize {
+    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}

@@ -1,0 +1,44 @@
+//! `sapo pretrain`: a small base model from a recipe.
+
+use crate::experiment::{DeviceConfig, DeviceKind, Recipe};
+use crate::swarm::Workers;
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Arguments of `sapo pretrain`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The recipe file
+    recipe: PathBuf,
+    /// Override a key of it, e.g. --set out=models/mine
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let recipe = Recipe::load(&args.recipe, &args.set)?;
+    let device = DeviceConfig { kind: DeviceKind::Cpu, index: 0 }.open()?;
+    let bar = indicatif::ProgressBar::new(recipe.train.steps as u64);
+    bar.set_style(indicatif::ProgressStyle::with_template("{bar:30} {pos}/{len} steps, {eta} left  {msg}")?);
+    // one thread, so that the order of additions and with it every byte is the same each time
+    let worker = Workers::new(1).context("no thread can be started")?;
+    let outcome = worker.map(&mut [()], |()| {
+        recipe.cook(&device, |step, loss| {
+            bar.set_position(step as u64);
+            bar.set_message(format!("loss {loss:.4}"));
+        })
+    });
+    bar.finish_and_clear();
+    let outcome = outcome.into_iter().next().context("one piece of work gives one result")??;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{} parameters in {}", outcome.parameters, recipe.out.display())?;
+    writeln!(out, "on held-out questions at temperature 1, exact scores:")?;
+    for (task, reward) in &outcome.tasks {
+        writeln!(out, "  {task:<24} {:.2} %", 100.0 * reward)?;
+    }
+    writeln!(out, "  {:<24} {:.2} %", "all tasks", 100.0 * outcome.reward)?;
+    writeln!(out, "  {:<24} {:.2} %", "right, where in tags", 100.0 * outcome.right_in_tags)?;
+    writeln!(out, "  {:<24} {:.2} %", "ended by themselves", 100.0 * outcome.ended)?;
+    Ok(())
+}

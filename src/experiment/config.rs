@@ -1,0 +1,208 @@
+//! The experiment TOML as types, under TRL's names where TRL has one.
+//!
+//! There are no defaults for what shapes a result: the file states every number.
+
+use super::device::DeviceConfig;
+use super::toml_file;
+use crate::learn::{Decoding, TrainConfig};
+use crate::swarm::{Mix, QuestionStream, Selection, SwarmConfig, Tasks};
+use crate::task::Scoring;
+use crate::task::catalog::{self, TaskConfigs};
+use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// One experiment: a list of mixes times a list of seeds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Rounds of each run.
+    pub rounds: u32,
+    /// Repetitions; the same seed asks the same own questions in every mix.
+    pub seeds: Vec<u64>,
+    /// Local and external rollouts.
+    pub mixes: Vec<Mix>,
+    /// The language model that every agent starts from.
+    pub model: ModelTable,
+    /// What is asked.
+    pub tasks: TasksTable,
+    /// How it is answered.
+    pub generate: GenerateTable,
+    /// Who shares with whom.
+    pub swarm: SwarmTable,
+    /// How agents learn.
+    pub train: TrainConfig,
+    /// How they are examined.
+    pub eval: EvalTable,
+    /// Where.
+    pub device: DeviceConfig,
+}
+
+/// The `[model]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelTable {
+    /// A folder in Hugging Face's layout.
+    pub path: PathBuf,
+    /// Type of weights, gradients and optimizer.
+    pub dtype: Dtype,
+    /// Goes before the question where the chat template has a place for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+}
+
+/// Types of weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// 32-bit floats.
+    F32,
+}
+
+/// The `[tasks]` table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksTable {
+    /// Registered names, all equally likely.
+    pub names: Vec<String>,
+    /// How answers are scored.
+    pub scoring: Scoring,
+    /// Where agents take their questions from.
+    pub questions: QuestionStream,
+    /// A table a task that says how hard its questions are.
+    #[serde(default)]
+    pub difficulty: TaskConfigs,
+}
+
+/// The `[generate]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GenerateTable {
+    /// Completions a question.
+    pub num_generations: usize,
+    /// Longest completion in tokens.
+    pub max_completion_length: usize,
+    /// Divides the logits; 0 is greedy.
+    pub temperature: f64,
+    /// Probability mass that is kept.
+    pub top_p: f64,
+    /// Tokens that are kept; 0 keeps all.
+    pub top_k: usize,
+}
+
+/// The `[swarm]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwarmTable {
+    /// Members.
+    pub agents: usize,
+    /// The rule of the draw.
+    pub selection: Selection,
+}
+
+/// The `[eval]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvalTable {
+    /// Rounds between evaluations; the first and the last round are always evaluated. 0 for none.
+    pub every: u32,
+    /// Held-out questions, the same for every agent, mix and seed.
+    pub questions: usize,
+}
+
+impl Experiment {
+    /// Reads an experiment, applies `key=value` overrides, and checks every value.
+    ///
+    /// # Errors
+    /// Names the file and the key, what was found and what was expected.
+    pub fn load(file: &Path, overrides: &[String]) -> Result<Self> {
+        let experiment: Self = toml_file::load(file, overrides)?;
+        experiment.validate().map_err(|problem| anyhow!("{}: {problem}", file.display()))?;
+        Ok(experiment)
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        let check = |ok: bool, key: &str, found: String, expected: &str| {
+            if ok { Ok(()) } else { Err(format!("{key}: found {found}, expected {expected}")) }
+        };
+        check(self.rounds > 0, "rounds", "0".into(), "at least 1")?;
+        distinct("seeds", &self.seeds)?;
+        let pairs: Vec<(usize, usize)> = self.mixes.iter().map(|m| (m.local, m.external)).collect();
+        distinct("mixes", &pairs)?;
+        for (i, mix) in self.mixes.iter().enumerate() {
+            let key = format!("mixes[{i}]");
+            check(mix.local + mix.external > 0, &key, "0 local and 0 external".into(), "at least one rollout")?;
+        }
+        let agents = self.swarm.agents;
+        check((1..=1024).contains(&agents), "swarm.agents", agents.to_string(), "1 to 1024")?;
+        let generate = &self.generate;
+        let group = generate.num_generations;
+        check(group > 0, "generate.num_generations", "0".into(), "at least 1 (2 for a signal)")?;
+        let longest = generate.max_completion_length;
+        check(longest > 0, "generate.max_completion_length", "0".into(), "at least 1")?;
+        let warmth = generate.temperature;
+        check(warmth >= 0.0 && warmth.is_finite(), "generate.temperature", warmth.to_string(), "0 or more")?;
+        let top_p = generate.top_p;
+        check((0.0..=1.0).contains(&top_p), "generate.top_p", top_p.to_string(), "0 to 1")?;
+        let evaluates = self.eval.every == 0 || self.eval.questions > 0;
+        check(evaluates, "eval.questions", "0".into(), "at least 1 where eval.every is not 0")?;
+        self.train.validate()?;
+        self.tasks().map(|_| ())
+    }
+
+    /// The tasks with their configurations.
+    ///
+    /// # Errors
+    /// Names the task or the field that is wrong.
+    pub fn tasks(&self) -> Result<Tasks, String> {
+        distinct("tasks.names", &self.tasks.names)?;
+        let build = |name: &String| catalog::build(name, &self.tasks.difficulty, self.tasks.scoring);
+        let built: Result<Vec<_>, String> = self.tasks.names.iter().map(build).collect();
+        let tasks = Tasks::new(built.map_err(|problem| format!("tasks: {problem}"))?);
+        tasks.check_splits()?;
+        Ok(tasks)
+    }
+
+    /// How completions are decoded.
+    pub fn decoding(&self) -> Decoding {
+        Decoding {
+            temperature: self.generate.temperature,
+            top_k: self.generate.top_k,
+            top_p: self.generate.top_p,
+            max_completion_length: self.generate.max_completion_length,
+        }
+    }
+
+    /// The round of a mix.
+    pub fn swarm_config(&self, mix: Mix) -> SwarmConfig {
+        SwarmConfig {
+            mix,
+            selection: self.swarm.selection,
+            questions: self.tasks.questions,
+            num_generations: self.generate.num_generations,
+            decoding: self.decoding(),
+            scale_rewards: self.train.scale_rewards,
+            eval_questions: self.eval.questions,
+            eval_every: self.eval.every,
+            rounds: self.rounds,
+        }
+    }
+
+    /// The file that would load as this experiment.
+    ///
+    /// # Errors
+    /// Never for an experiment that was loaded.
+    pub fn to_toml(&self) -> Result<String> {
+        Ok(toml::to_string(self)?)
+    }
+}
+
+fn distinct<T: PartialEq + std::fmt::Debug>(key: &str, items: &[T]) -> Result<(), String> {
+    if items.is_empty() {
+        return Err(format!("{key}: found an empty list, expected at least one"));
+    }
+    match items.iter().enumerate().find(|(i, item)| items[..*i].contains(item)) {
+        Some((_, item)) => Err(format!("{key}: found {item:?} twice, expected each once")),
+        None => Ok(()),
+    }
+}

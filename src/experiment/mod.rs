@@ -1,0 +1,21 @@
+//! The experiment: its TOML as types, the model folder it starts from, the runs, and the recipe of
+//! the small base model. This floor alone touches files and clocks.
+
+mod base;
+mod config;
+mod device;
+mod plan;
+mod recipe;
+mod results;
+mod run;
+mod toml_file;
+
+pub use base::Base;
+pub use config::{
+    Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SwarmTable, TasksTable,
+};
+pub use device::{DeviceConfig, DeviceKind};
+pub use plan::{Memory, Plan};
+pub use recipe::{Content, Form, ModelShape, Outcome, Recipe, RecipeTasks, RecipeTrain};
+pub use results::{Results, RunFiles};
+pub use run::{Progress, run};

@@ -1,0 +1,304 @@
+//! The recipe of a small base model: tokenizer and decoder, made from our own task text.
+//!
+//! The model sees solved problems answered in many forms, of which the one that earns the reward is
+//! rare. So it starts as a real base model does: able, but seldom in the form that is asked for.
+
+use super::toml_file;
+use crate::learn::{Decoding, Example, Optimizer, OptimizerConfig, generate, sft};
+use crate::model::{Decoder, ModelConfig, weights};
+use crate::rollout::{FinishReason, Question, mean};
+use crate::seed::{Rng, Seed};
+use crate::swarm::{Split, Tasks};
+use crate::task::catalog::{self, TaskConfigs};
+use crate::task::Scoring;
+use crate::tokenizer::{self, Tokenizer};
+use anyhow::{Context, Result, anyhow, ensure};
+use burn::module::Module;
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A recipe file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The folder to write.
+    pub out: PathBuf,
+    /// Of everything random.
+    pub seed: u64,
+    /// The chat template of the model.
+    pub chat_template: String,
+    /// Tokens of the tokenizer, special ones included.
+    pub vocab_size: usize,
+    /// Texts that the tokenizer is trained on.
+    pub tokenizer_texts: usize,
+    /// The shape of the decoder.
+    pub model: ModelShape,
+    /// What is solved.
+    pub tasks: RecipeTasks,
+    /// How it is answered.
+    pub forms: Vec<Form>,
+    /// How the decoder is trained.
+    pub train: RecipeTrain,
+}
+
+/// The shape of the decoder, under the names of `config.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names of config.json, documented at ModelConfig")]
+pub struct ModelShape {
+    pub hidden_size: usize,
+    pub intermediate_size: usize,
+    pub num_hidden_layers: usize,
+    pub num_attention_heads: usize,
+    pub num_key_value_heads: usize,
+    pub max_position_embeddings: usize,
+    pub rope_theta: f64,
+    pub rms_norm_eps: f64,
+}
+
+/// The tasks of a recipe.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecipeTasks {
+    /// Registered names.
+    pub names: Vec<String>,
+    /// How hard they are.
+    #[serde(default)]
+    pub difficulty: TaskConfigs,
+}
+
+/// What stands in a form's `{answer}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    /// The right answer.
+    Right,
+    /// The answer of another question of the task.
+    Guess,
+    /// Nothing: the text stands as it is.
+    None,
+}
+
+/// One way to answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Form {
+    /// Share of the training text, relative to the other forms.
+    pub share: f64,
+    /// What `{answer}` stands for.
+    pub content: Content,
+    /// The text.
+    pub text: String,
+}
+
+/// The training of a recipe.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecipeTrain {
+    /// Optimizer steps.
+    pub steps: usize,
+    /// Questions a step.
+    pub questions: usize,
+    /// Answers a question.
+    pub answers: usize,
+    /// Step size after warm-up; it falls to a tenth along a half cosine.
+    pub learning_rate: f64,
+    /// Steps of warm-up.
+    pub warmup_steps: usize,
+    /// Largest global norm of a gradient.
+    pub max_grad_norm: f64,
+    /// Questions in the closing measurement.
+    pub eval_questions: usize,
+    /// Longest completion in it.
+    pub max_completion_length: usize,
+}
+
+/// What the finished model does on held-out questions at temperature 1.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Name of each task and its mean exact score.
+    pub tasks: Vec<(String, f64)>,
+    /// Mean exact score over all tasks.
+    pub reward: f64,
+    /// Share of completions that end by themselves.
+    pub ended: f64,
+    /// Share of the answers within tags that are right.
+    pub right_in_tags: f64,
+    /// Parameters of the decoder.
+    pub parameters: usize,
+}
+
+impl Recipe {
+    /// # Errors
+    /// When the file cannot be read or holds what cannot be.
+    pub fn load(file: &Path, overrides: &[String]) -> Result<Self> {
+        let recipe: Self = toml_file::load(file, overrides)?;
+        let shares: f64 = recipe.forms.iter().map(|form| form.share).sum();
+        ensure!(
+            shares > 0.0 && recipe.forms.iter().all(|form| form.share >= 0.0),
+            "{}: forms: found shares that add up to {shares}, expected shares >= 0 and a sum > 0",
+            file.display()
+        );
+        recipe.tasks().with_context(|| file.display().to_string())?;
+        Ok(recipe)
+    }
+
+    fn tasks(&self) -> Result<Tasks> {
+        ensure!(!self.tasks.names.is_empty(), "tasks.names: found none, expected at least one");
+        let build = |name: &String| catalog::build(name, &self.tasks.difficulty, Scoring::Exact);
+        let tasks: Result<Vec<_>, String> = self.tasks.names.iter().map(build).collect();
+        let tasks = Tasks::new(tasks.map_err(|e| anyhow!("tasks: {e}"))?);
+        tasks.check_splits().map_err(|e| anyhow!("{e}"))?;
+        Ok(tasks)
+    }
+
+    /// Makes the model and writes its folder. `watch` is told the step and the loss.
+    ///
+    /// # Errors
+    /// When a file cannot be written or the parts do not fit together.
+    pub fn cook(&self, device: &Device, mut watch: impl FnMut(usize, f64)) -> Result<Outcome> {
+        let tasks = self.tasks()?;
+        let seed = Seed::new(self.seed);
+        std::fs::create_dir_all(&self.out).with_context(|| format!("{}: cannot be made", self.out.display()))?;
+        self.write_tokenizer(&tasks, seed.child("tokenizer", 0))?;
+        let tokenizer = Tokenizer::load(&self.out)?;
+        let eos = tokenizer.token_id(tokenizer::END_OF_TEXT).context("the tokenizer has its end token")?;
+        let config = self.model_config(tokenizer.vocab_size(), eos)?;
+        let mut model = weights::random(&config, seed.child("weights", 0), device);
+        let mut optimizer = Optimizer::new(self.optimizer());
+        for step in 0..self.train.steps {
+            optimizer.set_learning_rate(self.learning_rate(step));
+            let examples = self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
+            let (updated, loss) = sft::step(model, &mut optimizer, &examples);
+            model = updated;
+            watch(step + 1, loss);
+        }
+        weights::save(&model, &config, &self.out)?;
+        self.measure(&model.valid(), &config, &tasks, &tokenizer, eos)
+    }
+
+    fn write_tokenizer(&self, tasks: &Tasks, seed: Seed) -> Result<()> {
+        let mut rng = seed.child("forms", 0).rng();
+        let text = |i: usize| {
+            let question = tasks.question(Split::Training, seed.child("text", i as u64));
+            let answer = self.answer(&question, tasks, seed.child("guess", i as u64), &mut rng);
+            format!("{}\n{answer}", question.text)
+        };
+        let texts: Vec<String> = (0..self.tokenizer_texts).map(text).collect();
+        tokenizer::train(&texts, self.vocab_size, &self.out)?;
+        let config = serde_json::json!({
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "eos_token": tokenizer::END_OF_TEXT,
+            "pad_token": tokenizer::END_OF_TEXT,
+            "chat_template": self.chat_template,
+        });
+        let file = self.out.join("tokenizer_config.json");
+        std::fs::write(&file, serde_json::to_string_pretty(&config)? + "\n")
+            .with_context(|| format!("{}: cannot be written", file.display()))
+    }
+
+    fn model_config(&self, vocab_size: usize, eos: u32) -> Result<ModelConfig> {
+        let mut json = serde_json::to_value(&self.model)?;
+        json["model_type"] = "qwen2".into();
+        json["vocab_size"] = vocab_size.into();
+        json["tie_word_embeddings"] = true.into();
+        json["eos_token_id"] = eos.into();
+        let config: ModelConfig = serde_json::from_value(json)?;
+        config.validate(&self.out.join("config.json"))?;
+        Ok(config)
+    }
+
+    fn optimizer(&self) -> OptimizerConfig {
+        OptimizerConfig {
+            learning_rate: self.train.learning_rate,
+            adam_beta1: 0.9,
+            adam_beta2: 0.98,
+            adam_epsilon: 1e-8,
+            max_grad_norm: self.train.max_grad_norm,
+            warmup_steps: self.train.warmup_steps,
+        }
+    }
+
+    fn learning_rate(&self, step: usize) -> f64 {
+        let done = step as f64 / self.train.steps as f64;
+        self.train.learning_rate * (0.1 + 0.9 * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
+    }
+
+    fn examples(&self, tasks: &Tasks, tokenizer: &Tokenizer, eos: u32, seed: Seed) -> Result<Vec<Example>> {
+        let mut rng = seed.child("forms", 0).rng();
+        let mut examples = Vec::new();
+        for i in 0..self.train.questions as u64 {
+            let question = tasks.question(Split::Training, seed.child("question", i));
+            let prompt = tokenizer.prompt(None, &question.text)?;
+            for j in 0..self.train.answers as u64 {
+                let text = self.answer(&question, tasks, seed.child("guess", i * 1000 + j), &mut rng);
+                let mut completion = tokenizer.encode_completion(&text);
+                completion.push(eos);
+                let prompt = prompt.clone();
+                examples.push(Example { prompt, completion, advantage: 1.0, truncated: false, foreign: false });
+            }
+        }
+        Ok(examples)
+    }
+
+    /// An answer in one of the forms, by their shares.
+    fn answer(&self, question: &Question, tasks: &Tasks, guess: Seed, rng: &mut Rng) -> String {
+        let shares: f64 = self.forms.iter().map(|form| form.share).sum();
+        let mut left = rng.uniform() * shares;
+        let chosen = self.forms.iter().find(|form| {
+            left -= form.share;
+            left < 0.0
+        });
+        let form = chosen.unwrap_or(&self.forms[0]);
+        let other = || {
+            let others = (0..).map(|i| tasks.question(Split::Training, guess.child("other", i)));
+            others.into_iter().find(|other| other.task == question.task).and_then(|other| other.answer)
+        };
+        let answer = match form.content {
+            Content::Right => question.answer.clone(),
+            Content::Guess => other(),
+            Content::None => None,
+        };
+        form.text.replace("{answer}", &answer.unwrap_or_default())
+    }
+
+    fn measure(
+        &self, model: &Decoder, config: &ModelConfig, tasks: &Tasks, tokenizer: &Tokenizer, eos: u32,
+    ) -> Result<Outcome> {
+        let seed = Seed::new(self.seed).child("measure", 0);
+        let max_completion_length = self.train.max_completion_length;
+        let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length };
+        let count = self.train.eval_questions as u64;
+        let questions: Vec<Question> =
+            (0..count).map(|i| tasks.question(Split::HeldOut, seed.child("question", i))).collect();
+        let prompts = questions.iter().map(|q| tokenizer.prompt(None, &q.text)).collect::<Result<Vec<_>, _>>()?;
+        let (mut scores, mut ended, mut tagged) = (Vec::new(), Vec::new(), Vec::new());
+        for (chunk, (questions, prompts)) in questions.chunks(64).zip(prompts.chunks(64)).enumerate() {
+            let groups = generate(model, prompts, 8, &decoding, &[eos], seed.child("generate", chunk as u64));
+            for (question, group) in questions.iter().zip(groups) {
+                for generated in group {
+                    let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).filter(|id| *id != eos).collect();
+                    let text = tokenizer.decode(&ids);
+                    let score = tasks.score(question, &text).unwrap_or(0.0);
+                    scores.push((question.task.clone(), score));
+                    ended.push(f64::from(u8::from(generated.finish_reason == FinishReason::Stop)));
+                    if crate::task::extract_answer(&text).is_some() {
+                        tagged.push(score);
+                    }
+                }
+            }
+        }
+        let of_task = |name: &String| {
+            let scores = scores.iter().filter(|(task, _)| task == name).map(|(_, score)| *score);
+            mean(&scores.collect::<Vec<_>>())
+        };
+        Ok(Outcome {
+            tasks: tasks.names().iter().map(|name| (name.clone(), of_task(name))).collect(),
+            reward: mean(&scores.iter().map(|(_, score)| *score).collect::<Vec<_>>()),
+            ended: mean(&ended),
+            right_in_tags: mean(&tagged),
+            parameters: config.parameters(),
+        })
+    }
+}

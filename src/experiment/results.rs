@@ -1,0 +1,125 @@
+//! The results folder: the resolved experiment, and a pair of CSV files a run.
+
+use super::config::Experiment;
+use crate::record::RoundRecord;
+use crate::swarm::Mix;
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// A results folder that belongs to one experiment.
+pub struct Results {
+    dir: PathBuf,
+}
+
+impl Results {
+    /// Opens or makes the folder and writes `experiment.toml` into it. A folder that holds another
+    /// experiment is refused, or set aside under a new name when `fresh` is asked for.
+    ///
+    /// # Errors
+    /// When the folder holds another experiment or cannot be written.
+    pub fn open(dir: &Path, experiment: &Experiment, fresh: bool) -> Result<Self> {
+        let file = dir.join("experiment.toml");
+        let text = experiment.to_toml()?;
+        if let Ok(old) = fs::read_to_string(&file)
+            && old != text
+        {
+            if !fresh {
+                let change = first_change(&old, &text);
+                bail!(
+                    "{}: holds the results of another experiment ({change}); choose another --out, or set them \
+                     aside with --fresh",
+                    dir.display()
+                );
+            }
+            set_aside(dir)?;
+        }
+        fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
+        Ok(Self { dir: dir.to_owned() })
+    }
+
+    /// Where it lies.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Starts the files of a run.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn run(&self, mix: Mix, seed: u64, tasks: Vec<String>) -> Result<RunFiles> {
+        let dir = self.dir.join("runs").join(format!("{}-{}", mix.local, mix.external)).join(format!("seed-{seed}"));
+        fs::create_dir_all(&dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        let header: Vec<String> = empty_record(&tasks).cells(&tasks).into_iter().map(|(name, _)| name).collect();
+        let mut rounds = CsvFile::create(dir.join("rounds.csv"))?;
+        rounds.row(&header)?;
+        let mut timings = CsvFile::create(dir.join("timings.csv"))?;
+        timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
+        Ok(RunFiles { rounds, timings, tasks })
+    }
+}
+
+fn empty_record(tasks: &[String]) -> RoundRecord {
+    RoundRecord { task_rewards: vec![None; tasks.len()], ..RoundRecord::default() }
+}
+
+fn first_change(old: &str, new: &str) -> String {
+    let pairs = old.lines().zip(new.lines());
+    match pairs.into_iter().find(|(a, b)| a != b) {
+        Some((a, b)) => format!("`{}` there, `{}` here", a.trim(), b.trim()),
+        None => "one has more lines".to_owned(),
+    }
+}
+
+fn set_aside(dir: &Path) -> Result<()> {
+    let name = |n: usize| PathBuf::from(format!("{}.old-{n}", dir.display()));
+    let free = (1..).map(name).find(|path| !path.exists()).context("one of the numbers is free")?;
+    fs::rename(dir, &free).with_context(|| format!("{}: cannot be renamed to {}", dir.display(), free.display()))
+}
+
+/// The files of one run, a row flushed as soon as it is known.
+pub struct RunFiles {
+    rounds: CsvFile,
+    timings: CsvFile,
+    tasks: Vec<String>,
+}
+
+impl RunFiles {
+    /// Writes the rows of a round. `seconds` are those of evaluating, generating and learning.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write(&mut self, records: &[RoundRecord], seconds: [f64; 3]) -> Result<()> {
+        for record in records {
+            let cells: Vec<String> = record.cells(&self.tasks).into_iter().map(|(_, cell)| cell).collect();
+            self.rounds.row(&cells)?;
+        }
+        let round = records.first().map_or(0, |record| record.round);
+        let mut cells = vec![round.to_string()];
+        cells.extend(seconds.map(|s| format!("{s:.3}")));
+        self.timings.row(&cells)?;
+        self.rounds.flush()?;
+        self.timings.flush()
+    }
+}
+
+struct CsvFile {
+    path: PathBuf,
+    writer: csv::Writer<File>,
+}
+
+impl CsvFile {
+    fn create(path: PathBuf) -> Result<Self> {
+        let file = File::create(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+        Ok(Self { writer: csv::Writer::from_writer(file), path })
+    }
+
+    fn row(&mut self, cells: &[String]) -> Result<()> {
+        self.writer.write_record(cells).with_context(|| format!("{}: cannot be written", self.path.display()))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.writer.flush().with_context(|| format!("{}: cannot be written", self.path.display()))
+    }
+}

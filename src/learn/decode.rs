@@ -1,0 +1,160 @@
+//! Choosing the next token from a row of logits, on the host, with one uniform number a token.
+//!
+//! The log-prob that comes back is that of the whole distribution at the temperature, before top-k
+//! and top-p, so that it equals what the training forward computes for the same token.
+
+use crate::rollout::Token;
+
+/// How completions are decoded. Nothing else, in particular no `generation_config.json`, has a say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoding {
+    /// Divides the logits; 0 takes the likeliest token and reports log-probs at temperature 1.
+    pub temperature: f64,
+    /// Keeps the `top_k` likeliest tokens; 0 keeps all.
+    pub top_k: usize,
+    /// Then keeps the fewest of the likeliest tokens that together reach this probability.
+    pub top_p: f64,
+    /// Longest completion in tokens, end-of-sequence included.
+    pub max_completion_length: usize,
+}
+
+impl Decoding {
+    /// The temperature at which log-probs are reported and trained.
+    pub fn logprob_temperature(&self) -> f64 {
+        if self.temperature == 0.0 { 1.0 } else { self.temperature }
+    }
+
+    fn keeps_all(&self, vocab: usize) -> bool {
+        (self.top_k == 0 || self.top_k >= vocab) && self.top_p >= 1.0
+    }
+}
+
+/// The token that `uniform` in `[0, 1)` picks from these logits. Among equally likely tokens, those
+/// of lower id come first. `scratch` saves an allocation a call.
+pub(crate) fn choose(logits: &[f32], decoding: &Decoding, uniform: f64, scratch: &mut Vec<f32>) -> Token {
+    let scale = (1.0 / decoding.logprob_temperature()) as f32;
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    scratch.clear();
+    scratch.extend(logits.iter().map(|z| ((z - largest) * scale).exp()));
+    let weights = &scratch[..];
+    let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
+    let moment: f64 =
+        weights.iter().zip(logits).map(|(&w, z)| if w > 0.0 { f64::from(w * (z - largest) * scale) } else { 0.0 }).sum();
+    let id = if decoding.temperature == 0.0 {
+        logits.iter().position(|z| *z == largest).unwrap_or(0)
+    } else if decoding.keeps_all(weights.len()) {
+        pick(weights, 0..weights.len(), total, uniform)
+    } else {
+        let kept = nucleus(weights, total, decoding);
+        let kept_total = kept.iter().map(|&i| f64::from(weights[i])).sum();
+        pick(weights, kept, kept_total, uniform)
+    };
+    let log_total = total.ln();
+    Token {
+        id: id as u32,
+        logprob: (f64::from((logits[id] - largest) * scale) - log_total) as f32,
+        entropy: (log_total - moment / total) as f32,
+    }
+}
+
+/// The first of the ids whose cumulative weight exceeds `uniform` of the total.
+fn pick(weights: &[f32], ids: impl IntoIterator<Item = usize>, total: f64, uniform: f64) -> usize {
+    let target = uniform * total;
+    let (mut sum, mut last) = (0.0, 0);
+    for id in ids {
+        if weights[id] > 0.0 {
+            sum += f64::from(weights[id]);
+            last = id;
+            if sum > target {
+                break;
+            }
+        }
+    }
+    last
+}
+
+/// Ids that survive top-k, then top-p, in ascending order; at least one.
+fn nucleus(weights: &[f32], total: f64, decoding: &Decoding) -> Vec<usize> {
+    let mut ids: Vec<usize> = (0..weights.len()).collect();
+    ids.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+    if decoding.top_k > 0 {
+        ids.truncate(decoding.top_k);
+    }
+    if decoding.top_p < 1.0 {
+        let kept: f64 = ids.iter().map(|&i| f64::from(weights[i])).sum();
+        let target = decoding.top_p * kept.min(total);
+        let mut sum = 0.0;
+        let enough = ids.iter().position(|&i| {
+            sum += f64::from(weights[i]);
+            sum >= target
+        });
+        ids.truncate(enough.map_or(ids.len(), |i| i + 1));
+    }
+    ids.sort_unstable();
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decoding(temperature: f64, top_k: usize, top_p: f64) -> Decoding {
+        Decoding { temperature, top_k, top_p, max_completion_length: 8 }
+    }
+
+    fn id(logits: &[f32], decoding: &Decoding, uniform: f64) -> u32 {
+        choose(logits, decoding, uniform, &mut Vec::new()).id
+    }
+
+    /// probabilities 0.5, 0.25, 0.125, 0.125
+    const LOGITS: [f32; 4] = [2.079_441_5, 1.386_294_4, 0.693_147_2, 0.693_147_2];
+
+    #[test]
+    fn uniform_walks_the_cumulative_distribution() {
+        let plain = decoding(1.0, 0, 1.0);
+        for (uniform, expected) in [(0.0, 0), (0.49, 0), (0.51, 1), (0.74, 1), (0.76, 2), (0.88, 3), (0.999_999_9, 3)] {
+            assert_eq!(id(&LOGITS, &plain, uniform), expected, "{uniform}");
+        }
+        let token = choose(&LOGITS, &plain, 0.6, &mut Vec::new());
+        assert!((token.logprob - 0.25f32.ln()).abs() < 1e-6);
+        assert!((token.entropy - 1.75 * 2f32.ln()).abs() < 1e-5, "{}", token.entropy);
+    }
+
+    #[test]
+    fn temperature_reshapes_and_zero_is_greedy() {
+        // at T = 0.5 the probabilities are 16, 4, 1, 1 of 22
+        let token = choose(&LOGITS, &decoding(0.5, 0, 1.0), 0.8, &mut Vec::new());
+        assert_eq!(token.id, 1);
+        assert!((token.logprob - (4.0f32 / 22.0).ln()).abs() < 1e-5);
+        let greedy = choose(&LOGITS, &decoding(0.0, 0, 1.0), 0.99, &mut Vec::new());
+        assert_eq!(greedy.id, 0);
+        assert!((greedy.logprob - 0.5f32.ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn top_k_and_top_p_at_their_boundaries() {
+        let last = 0.999_999_9;
+        for (top_k, top_p, expected) in
+            [(1, 1.0, 0), (2, 1.0, 1), (3, 1.0, 2), (9, 1.0, 3), (0, 0.0, 0), (0, 1e-8, 0), (0, 0.5, 0), (0, 0.51, 1)]
+        {
+            assert_eq!(id(&LOGITS, &decoding(1.0, top_k, top_p), last), expected, "{top_k} {top_p}");
+        }
+        assert_eq!(id(&LOGITS, &decoding(1.0, 2, 0.6), last), 0, "top-p counts within top-k: 2/3 is enough");
+        assert_eq!(id(&[f32::NAN; 3], &decoding(1.0, 2, 0.6), 0.3), 0, "no panic on NaN");
+    }
+
+    proptest! {
+        #[test]
+        fn nucleus_is_the_smallest_set_of_the_likeliest(
+            logits in proptest::collection::vec(-8f32..8.0, 1..40), top_p in 0.0f64..1.0, uniform in 0.0f64..1.0,
+        ) {
+            let chosen = id(&logits, &decoding(1.0, 0, top_p), uniform) as usize;
+            let weight = |i: usize| f64::from(logits[i]).exp();
+            let total: f64 = (0..logits.len()).map(weight).sum();
+            // whatever is likelier than the chosen token must not reach top_p already
+            let above: f64 = (0..logits.len()).filter(|&i| logits[i] > logits[chosen]).map(weight).sum();
+            prop_assert!(above / total < top_p + 1e-4);
+        }
+    }
+}

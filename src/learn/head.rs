@@ -1,0 +1,77 @@
+//! Log-probs of given tokens and their gradient, a slice of the vocabulary matrix at a time.
+//!
+//! The gradient of a log-softmax is known in closed form, so the head needs no graph: of the
+//! `[tokens, vocab]` logits at most [`SLICE`] numbers are alive, and each costs one exponential.
+
+use crate::model::{Decoder, indices};
+use burn::tensor::{IndexingUpdateOp, Tensor};
+
+/// Most logits alive at a time.
+const SLICE: usize = 1 << 22;
+
+/// Tokens whose logits fit in a slice.
+pub(crate) fn slice_tokens(vocab: usize) -> usize {
+    (SLICE / vocab).max(1)
+}
+
+/// The log-probs of one slice of tokens, and what their gradient needs.
+pub(crate) struct HeadSlice {
+    /// `[tokens]`
+    pub(crate) logprobs: Tensor<1>,
+    hidden: Tensor<2>,
+    probabilities: Tensor<2>,
+    targets: Vec<usize>,
+    temperature: f64,
+}
+
+impl HeadSlice {
+    /// Log-probs of `targets` at a temperature.
+    ///
+    /// # Shapes
+    /// - hidden: `[tokens, hidden]`, without a graph
+    /// - head: `[vocab, hidden]`, without a graph
+    pub(crate) fn new(hidden: Tensor<2>, head: &Tensor<2>, targets: &[u32], temperature: f64) -> Self {
+        let [tokens, _] = hidden.dims();
+        assert_eq!(tokens, targets.len(), "one target a token");
+        let targets: Vec<usize> = targets.iter().map(|&t| t as usize).collect();
+        let scaled = if temperature == 1.0 { hidden.clone() } else { hidden.clone() / temperature };
+        let logits = scaled.matmul(head.clone().transpose()); // [tokens, vocab]
+        let logits = logits.clone() - logits.max_dim(1);
+        let index = indices(&targets, &hidden.device()).reshape([tokens, 1]);
+        let chosen = logits.clone().gather(1, index);
+        let weights = logits.exp();
+        let total = weights.clone().sum_dim(1);
+        let logprobs = (chosen - total.clone().log()).reshape([tokens]);
+        Self { logprobs, hidden, probabilities: weights / total, targets, temperature }
+    }
+
+    /// Gradients of `sum(upstream * logprobs)` by the hidden states and by the head.
+    ///
+    /// # Shapes
+    /// - upstream: `[tokens]`
+    /// - output: `[tokens, hidden]` and `[vocab, hidden]`
+    pub(crate) fn backward(self, head: &Tensor<2>, upstream: Tensor<1>) -> (Tensor<2>, Tensor<2>) {
+        let tokens = self.targets.len();
+        let upstream = (upstream / self.temperature).reshape([tokens, 1]);
+        let index = indices(&self.targets, &self.hidden.device()).reshape([tokens, 1]);
+        let by_logits = (self.probabilities * upstream.clone().neg())
+            .scatter(1, index, upstream, IndexingUpdateOp::Add); // [tokens, vocab]
+        let by_head = by_logits.clone().transpose().matmul(self.hidden);
+        (by_logits.matmul(head.clone()), by_head)
+    }
+}
+
+/// Log-probs of `targets`, without anything kept for a gradient.
+pub(crate) fn logprobs(model: &Decoder, hidden: Tensor<2>, targets: &[u32], temperature: f64) -> Vec<f32> {
+    let head = model.head().inner();
+    let hidden = hidden.inner();
+    let [_, width] = hidden.dims();
+    let mut all = Vec::with_capacity(targets.len());
+    let step = slice_tokens(head.dims()[0]);
+    for (i, part) in targets.chunks(step).enumerate() {
+        let rows = hidden.clone().slice([i * step..i * step + part.len(), 0..width]);
+        let slice = HeadSlice::new(rows, &head, part, temperature);
+        all.extend(slice.logprobs.into_data().try_into_vec::<f32>().expect("log-probs are f32"));
+    }
+    all
+}

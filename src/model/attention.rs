@@ -1,0 +1,141 @@
+//! Grouped-query attention over a shared prompt and a row's own tokens.
+//!
+//! The two parts are scored apart and share one softmax, so the keys and values of a prompt are
+//! never copied for the rows that see them: all queries of a block meet them in one product.
+
+use super::cache::{Cache, HIDDEN};
+use super::rope::Rope;
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor, TensorData};
+
+/// Attention of one layer; fields carry Hugging Face's key names.
+#[derive(Module, Debug)]
+pub struct Attention {
+    pub(crate) q_proj: Linear,
+    pub(crate) k_proj: Linear,
+    pub(crate) v_proj: Linear,
+    pub(crate) o_proj: Linear,
+    pub(crate) head_dim: usize,
+}
+
+impl Attention {
+    /// Writes the keys and values of `x` into the cache and returns all that its rows have.
+    ///
+    /// # Shapes
+    /// - x: `[rows, seq, hidden]`
+    /// - output: `[blocks, kv_heads, group, len + seq, head_dim]`, twice
+    pub(crate) fn remember(&self, layer: usize, x: &Tensor<3>, rope: &Rope, cache: &mut Cache) -> [Tensor<5>; 2] {
+        let [rows, seq, _] = x.dims();
+        let group = cache.group;
+        let keys = linear(&self.k_proj, x.clone());
+        let kv_heads = keys.dims()[2] / self.head_dim;
+        let keys = rope.apply(keys.reshape([rows, seq, kv_heads, self.head_dim]));
+        let values = linear(&self.v_proj, x.clone());
+        let shape = [rows / group, group, seq, kv_heads, self.head_dim];
+        let (keys, values) = (keys.reshape(shape), values.reshape(shape));
+        let (keys, values) = cache.append(layer, keys.permute([0, 3, 1, 2, 4]), values.permute([0, 3, 1, 2, 4]));
+        [keys, values]
+    }
+
+    /// Attention of the tokens of `x` over their prompt and the tokens of their row up to their own.
+    ///
+    /// # Shapes
+    /// - x and output: `[rows, seq, hidden]`
+    /// - causal: `[seq, len + seq]` repeated for the query heads of a key head, see [`causal_mask`]
+    pub(crate) fn forward(
+        &self, layer: usize, x: Tensor<3>, rope: &Rope, causal: Option<&Tensor<2>>, cache: &mut Cache,
+    ) -> Tensor<3> {
+        let [rows, seq, hidden] = x.dims();
+        let (dim, group) = (self.head_dim, cache.group);
+        let blocks = rows / group;
+        let [keys, values] = self.remember(layer, &x, rope, cache);
+        let kv_heads = keys.dims()[1];
+        let heads = hidden / dim;
+        let share = heads / kv_heads; // query heads a key head
+        let queries = linear(&self.q_proj, x).reshape([rows, seq, heads, dim]);
+        let queries = rope.apply(queries) * (dim as f64).powf(-0.5);
+        let queries = queries
+            .reshape([blocks, group, seq, kv_heads, share, dim])
+            .permute([0, 3, 1, 4, 2, 5])
+            .reshape([blocks, kv_heads, group * share * seq, dim]);
+
+        let shape = [blocks, kv_heads, group, share * seq, dim];
+        let flat = [blocks, kv_heads, group * share * seq];
+        let mut own = queries.clone().reshape(shape).matmul(keys.swap_dims(3, 4));
+        if let Some(mask) = causal {
+            own = own + mask.clone().unsqueeze();
+        }
+        let seen = own.dims()[4];
+        let own: Tensor<4> = own.reshape([flat[0], flat[1], flat[2], seen]);
+        let mixed = match cache.prefix.as_ref() {
+            None => softmax_product(vec![(own, values)], shape),
+            Some(prefix) => {
+                let (keys, prompt_values) = &prefix.layers[layer];
+                let prompt = queries.matmul(keys.clone().swap_dims(2, 3)) + prefix.mask.clone();
+                softmax_product(vec![(own, values), (prompt, prompt_values.clone().unsqueeze_dim(2))], shape)
+            }
+        };
+        let mixed = mixed
+            .reshape([blocks, kv_heads, group, share, seq, dim])
+            .permute([0, 2, 4, 1, 3, 5])
+            .reshape([rows, seq, hidden]);
+        linear(&self.o_proj, mixed)
+    }
+}
+
+/// Values weighted by one softmax over the scores of all parts.
+///
+/// # Shapes
+/// - scores of a part: `[blocks, kv_heads, group * share * seq, keys]`
+/// - values of a part: `[blocks, kv_heads, group or 1, keys, head_dim]`
+/// - shape and output: `[blocks, kv_heads, group, share * seq, head_dim]`
+fn softmax_product(parts: Vec<(Tensor<4>, Tensor<5>)>, shape: [usize; 5]) -> Tensor<5> {
+    let [blocks, kv_heads, group, queries, dim] = shape;
+    // the largest score only keeps exp in range, so no gradient flows through it
+    let maxima = parts.iter().map(|(scores, _)| scores.clone().detach().max_dim(3));
+    let largest = maxima.reduce(Tensor::max_pair).expect("at least one part");
+    let mut total: Option<(Tensor<4>, Tensor<4>)> = None;
+    for (scores, values) in parts {
+        let weights = (scores - largest.clone()).exp();
+        let sum = weights.clone().sum_dim(3);
+        let [.., value_groups, keys, _] = values.dims();
+        let weights = weights.reshape([blocks, kv_heads, value_groups, group * queries / value_groups, keys]);
+        let product = weights.matmul(values).reshape([blocks, kv_heads, group * queries, dim]);
+        total = Some(match total {
+            None => (product, sum),
+            Some((p, s)) => (p + product, s + sum),
+        });
+    }
+    let (product, sum) = total.expect("at least one part");
+    (product / sum).reshape(shape)
+}
+
+/// What the queries of `seq` new tokens may see of `len` earlier tokens and of themselves, for
+/// each of the `share` query heads of a key head; `None` when they may see everything.
+///
+/// # Shapes
+/// - output: `[share * seq, len + seq]`
+pub(crate) fn causal_mask(seq: usize, len: usize, share: usize, device: &Device) -> Option<Tensor<2>> {
+    if seq == 1 {
+        return None;
+    }
+    let row = |t: usize| (0..len + seq).map(move |s| if s <= len + t { 0.0 } else { HIDDEN });
+    let one: Vec<f32> = (0..seq).flat_map(row).collect();
+    Some(Tensor::from_data(TensorData::new(one.repeat(share), [share * seq, len + seq]), device))
+}
+
+/// `x W + b` as one product over all rows.
+///
+/// # Shapes
+/// - x: `[rows, seq, in]`, output: `[rows, seq, out]`
+pub(crate) fn linear(layer: &Linear, x: Tensor<3>) -> Tensor<3> {
+    let [rows, seq, width] = x.dims();
+    let weight = layer.weight.val();
+    let out = weight.dims()[1];
+    let mut y = x.reshape([rows * seq, width]).matmul(weight);
+    if let Some(bias) = &layer.bias {
+        y = y + bias.val().unsqueeze();
+    }
+    y.reshape([rows, seq, out])
+}

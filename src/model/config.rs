@@ -1,0 +1,220 @@
+//! The shape of a model, read from the `config.json` of a Hugging Face folder.
+//!
+//! Only what the decoder needs is kept. What it could not honour (another architecture, a scaled
+//! rotary embedding, a sliding window) is refused here, once, by name.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Why a `config.json` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("{file}: cannot be read: {source}")]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A key is missing or of a wrong type.
+    #[error("{file}: {source}")]
+    Parse {
+        /// The file.
+        file: PathBuf,
+        /// The cause, with line and column.
+        source: serde_json::Error,
+    },
+    /// A key holds a value that the decoder does not implement.
+    #[error("{file}: key `{key}`: found {found}, expected {expected}")]
+    Unsupported {
+        /// The file.
+        file: PathBuf,
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        found: String,
+        /// What would do.
+        expected: String,
+    },
+}
+
+/// The shape of a Qwen2 decoder, under the key names of Hugging Face.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ModelConfig {
+    /// `qwen2`.
+    pub model_type: String,
+    /// Rows of the embedding.
+    pub vocab_size: usize,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width of the SwiGLU layer.
+    pub intermediate_size: usize,
+    /// Decoder layers.
+    pub num_hidden_layers: usize,
+    /// Query heads.
+    pub num_attention_heads: usize,
+    /// Key and value heads, each serving `num_attention_heads / num_key_value_heads` query heads.
+    pub num_key_value_heads: usize,
+    /// Added to the mean square in every norm.
+    pub rms_norm_eps: f64,
+    /// Base of the rotary frequencies.
+    pub rope_theta: f64,
+    /// Whether the head is the transposed embedding.
+    #[serde(default)]
+    pub tie_word_embeddings: bool,
+    /// Longest sequence that the model was made for.
+    pub max_position_embeddings: usize,
+    /// One id, several or none.
+    #[serde(default)]
+    eos_token_id: Value,
+    #[serde(default)]
+    rope_scaling: Value,
+    #[serde(default)]
+    use_sliding_window: bool,
+    #[serde(default)]
+    hidden_act: Option<String>,
+}
+
+impl ModelConfig {
+    /// Reads `config.json` of a model folder.
+    ///
+    /// # Errors
+    /// When the file is missing, malformed, or asks for what the decoder does not implement.
+    pub fn load(dir: &Path) -> Result<Self, Error> {
+        let file = dir.join("config.json");
+        let text = std::fs::read_to_string(&file).map_err(|source| Error::Read { file: file.clone(), source })?;
+        let config: Self =
+            serde_json::from_str(&text).map_err(|source| Error::Parse { file: file.clone(), source })?;
+        config.validate(&file)?;
+        Ok(config)
+    }
+
+    /// # Errors
+    /// Names the key whose value the decoder does not implement.
+    pub fn validate(&self, file: &Path) -> Result<(), Error> {
+        let refuse = |key, found: String, expected: &str| {
+            Err(Error::Unsupported { file: file.to_owned(), key, found, expected: expected.to_owned() })
+        };
+        if self.model_type != "qwen2" {
+            return refuse("model_type", format!("{:?}", self.model_type), "\"qwen2\"");
+        }
+        if !self.rope_scaling.is_null() {
+            return refuse("rope_scaling", self.rope_scaling.to_string(), "null");
+        }
+        if self.use_sliding_window {
+            return refuse("use_sliding_window", "true".into(), "false");
+        }
+        if self.hidden_act.as_deref().is_some_and(|act| act != "silu") {
+            return refuse("hidden_act", format!("{:?}", self.hidden_act), "\"silu\"");
+        }
+        for (key, value) in [
+            ("vocab_size", self.vocab_size),
+            ("hidden_size", self.hidden_size),
+            ("intermediate_size", self.intermediate_size),
+            ("num_hidden_layers", self.num_hidden_layers),
+            ("num_attention_heads", self.num_attention_heads),
+            ("num_key_value_heads", self.num_key_value_heads),
+            ("max_position_embeddings", self.max_position_embeddings),
+        ] {
+            if value == 0 {
+                return refuse(key, "0".into(), "at least 1");
+            }
+        }
+        if !self.hidden_size.is_multiple_of(2 * self.num_attention_heads) {
+            let expected = format!("a multiple of 2 x num_attention_heads ({})", self.num_attention_heads);
+            return refuse("hidden_size", self.hidden_size.to_string(), &expected);
+        }
+        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
+            let expected = format!("a divisor of num_attention_heads ({})", self.num_attention_heads);
+            return refuse("num_key_value_heads", self.num_key_value_heads.to_string(), &expected);
+        }
+        if !(self.rms_norm_eps > 0.0 && self.rope_theta > 0.0) {
+            return refuse("rms_norm_eps", format!("{} (rope_theta {})", self.rms_norm_eps, self.rope_theta), "> 0");
+        }
+        Ok(())
+    }
+
+    /// Width of one head.
+    pub fn head_dim(&self) -> usize {
+        self.hidden_size / self.num_attention_heads
+    }
+
+    /// The end-of-sequence ids of `config.json` and, where there is one, `generation_config.json`,
+    /// in ascending order. Of the latter nothing else is read: sampling is the experiment's business.
+    ///
+    /// # Errors
+    /// When `generation_config.json` exists but is not JSON.
+    pub fn eos_token_ids(&self, dir: &Path) -> Result<Vec<u32>, Error> {
+        let mut ids = ids(&self.eos_token_id);
+        let file = dir.join("generation_config.json");
+        if let Ok(text) = std::fs::read_to_string(&file) {
+            let other: Value = serde_json::from_str(&text).map_err(|source| Error::Parse { file, source })?;
+            ids.extend(self::ids(&other["eos_token_id"]));
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// Numbers in the model.
+    pub fn parameters(&self) -> usize {
+        self.tensors().iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
+    }
+
+    /// Name and shape of every tensor of the checkpoint, in Hugging Face's layout.
+    pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
+        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
+        let (q, kv) = (hidden, self.num_key_value_heads * self.head_dim());
+        let mut all = vec![("model.embed_tokens.weight".to_owned(), vec![self.vocab_size, hidden])];
+        for layer in 0..self.num_hidden_layers {
+            let mut add = |name: &str, shape: &[usize]| all.push((format!("model.layers.{layer}.{name}"), shape.into()));
+            add("input_layernorm.weight", &[hidden]);
+            for (name, width) in [("q_proj", q), ("k_proj", kv), ("v_proj", kv)] {
+                add(&format!("self_attn.{name}.weight"), &[width, hidden]);
+                add(&format!("self_attn.{name}.bias"), &[width]);
+            }
+            add("self_attn.o_proj.weight", &[hidden, q]);
+            add("post_attention_layernorm.weight", &[hidden]);
+            add("mlp.gate_proj.weight", &[inner, hidden]);
+            add("mlp.up_proj.weight", &[inner, hidden]);
+            add("mlp.down_proj.weight", &[hidden, inner]);
+        }
+        all.push(("model.norm.weight".to_owned(), vec![hidden]));
+        if !self.tie_word_embeddings {
+            all.push(("lm_head.weight".to_owned(), vec![self.vocab_size, hidden]));
+        }
+        all
+    }
+
+    /// The `config.json` of this shape, as transformers reads it.
+    pub fn to_json(&self, dtype: &str) -> Value {
+        json!({
+            "architectures": ["Qwen2ForCausalLM"],
+            "model_type": self.model_type,
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "num_hidden_layers": self.num_hidden_layers,
+            "num_attention_heads": self.num_attention_heads,
+            "num_key_value_heads": self.num_key_value_heads,
+            "hidden_act": "silu",
+            "rms_norm_eps": self.rms_norm_eps,
+            "rope_theta": self.rope_theta,
+            "tie_word_embeddings": self.tie_word_embeddings,
+            "max_position_embeddings": self.max_position_embeddings,
+            "attention_dropout": 0.0,
+            "eos_token_id": self.eos_token_id,
+            "torch_dtype": dtype,
+        })
+    }
+}
+
+fn ids(value: &Value) -> Vec<u32> {
+    let id = |v: &Value| v.as_u64().and_then(|id| u32::try_from(id).ok());
+    match value {
+        Value::Array(list) => list.iter().filter_map(id).collect(),
+        one => id(one).into_iter().collect(),
+    }
+}

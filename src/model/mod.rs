@@ -1,0 +1,13 @@
+//! The Qwen2 decoder on Burn, its shape, its cache and its weights. It knows no task.
+
+mod attention;
+mod cache;
+mod config;
+mod decoder;
+mod rope;
+pub mod weights;
+
+pub use cache::{Cache, Prefix};
+pub(crate) use cache::indices;
+pub use config::{Error as ConfigError, ModelConfig};
+pub use decoder::{Decoder, padded_tokens};

@@ -1,0 +1,40 @@
+//! What the swarm needs of a policy: completions, and learning from rollouts.
+//!
+//! [`QwenPolicy`] is a language model with its tokenizer and optimizer. [`ScriptedPolicy`] follows
+//! a script, so that the whole round loop can be tested and rehearsed in milliseconds.
+
+mod qwen;
+mod scripted;
+
+pub use crate::learn::{Decoding, TrainConfig, UpdateStats};
+pub use qwen::QwenPolicy;
+pub use scripted::{ScriptedPolicy, Trained};
+
+use crate::rollout::{Completion, Question, Rollout};
+use crate::seed::Seed;
+
+/// A rollout of the training set with the advantages of its completions.
+#[derive(Clone, Debug)]
+pub struct TrainingRollout<'a> {
+    /// The rollout, scored by the learner.
+    pub rollout: &'a Rollout,
+    /// One advantage a completion.
+    pub advantages: Vec<f64>,
+    /// True when another agent generated it.
+    pub foreign: bool,
+}
+
+/// A model that answers questions and learns from rollouts.
+pub trait Policy: Send {
+    /// `n` completions of each question.
+    fn complete(&mut self, questions: &[Question], n: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>>;
+
+    /// Learns from a training set. `decoding` is how the own completions were generated.
+    fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats;
+
+    /// Tokens of a question's prompt.
+    fn prompt_length(&self, question: &Question) -> usize;
+
+    /// Whether an own completion's text would encode to other tokens than were generated.
+    fn reencodes_differently(&self, completion: &Completion) -> bool;
+}

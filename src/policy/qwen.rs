@@ -1,0 +1,122 @@
+//! A language model as a policy: decoder, tokenizer and optimizer.
+//!
+//! Own completions are trained on the very tokens that were generated. Those of others arrive as
+//! text and are encoded anew, with an end-of-sequence token unless they were cut off.
+
+use super::{Decoding, Policy, TrainConfig, TrainingRollout, UpdateStats};
+use crate::learn::{Example, Optimizer, Update, generate};
+use crate::model::Decoder;
+use crate::rollout::{Completion, FinishReason, Question};
+use crate::seed::Seed;
+use crate::tokenizer::Tokenizer;
+use burn::module::Module;
+use std::sync::Arc;
+
+/// A language model that learns by GRPO.
+pub struct QwenPolicy {
+    /// Taken out only while an update runs.
+    model: Option<Decoder>,
+    reference: Option<Decoder>,
+    tokenizer: Arc<Tokenizer>,
+    system_prompt: Option<String>,
+    eos: Vec<u32>,
+    optimizer: Optimizer,
+    config: TrainConfig,
+}
+
+impl QwenPolicy {
+    /// A policy that starts as a copy of `model`, which must live on an autodiff device. `eos` are
+    /// the ids that end a completion; the first is appended to the completions of others.
+    ///
+    /// # Panics
+    /// When `eos` is empty.
+    pub fn new(
+        model: &Decoder, tokenizer: Arc<Tokenizer>, system_prompt: Option<String>, eos: Vec<u32>, config: TrainConfig,
+    ) -> Self {
+        assert!(!eos.is_empty(), "a policy needs an end-of-sequence token");
+        // a fork has leaves of its own, so that agents never meet in one graph
+        let own = model.clone().fork(&model.device());
+        let reference = (config.beta != 0.0).then(|| model.valid());
+        let optimizer = Optimizer::new(config.optimizer());
+        Self { model: Some(own), reference, tokenizer, system_prompt, eos, optimizer, config }
+    }
+
+    /// The model as it is now.
+    ///
+    /// # Panics
+    /// Never: the model is away only during an update.
+    pub fn model(&self) -> &Decoder {
+        self.model.as_ref().expect("no update is running")
+    }
+
+    fn prompt(&self, question: &Question) -> Vec<u32> {
+        self.tokenizer
+            .prompt(self.system_prompt.as_deref(), &question.text)
+            .expect("the template rendered when it was loaded and questions are not empty")
+    }
+
+    /// Tokens of a completion as another policy would encode its text.
+    fn encode(&self, completion: &Completion) -> Vec<u32> {
+        let mut tokens = self.tokenizer.encode_completion(&completion.text);
+        if completion.finish_reason == FinishReason::Stop {
+            tokens.push(self.eos[0]);
+        }
+        tokens
+    }
+
+    fn examples(&self, training: &[TrainingRollout<'_>], longest: usize) -> Vec<Example> {
+        let mut examples = Vec::new();
+        for TrainingRollout { rollout, advantages, foreign } in training {
+            let prompt = self.prompt(&rollout.question);
+            for (completion, &advantage) in rollout.completions.iter().zip(advantages) {
+                let mut tokens = match foreign {
+                    true => self.encode(completion),
+                    false => completion.tokens.iter().map(|t| t.id).collect(),
+                };
+                let truncated = completion.finish_reason == FinishReason::Length || tokens.len() > longest;
+                tokens.truncate(longest);
+                let foreign = *foreign;
+                examples.push(Example { prompt: prompt.clone(), completion: tokens, advantage, truncated, foreign });
+            }
+        }
+        examples
+    }
+}
+
+impl Policy for QwenPolicy {
+    fn complete(&mut self, questions: &[Question], n: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>> {
+        let prompts: Vec<Vec<u32>> = questions.iter().map(|q| self.prompt(q)).collect();
+        let groups = generate(&self.model().valid(), &prompts, n, decoding, &self.eos, seed);
+        let completion = |generated: crate::learn::Generated| {
+            let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
+            let ended = generated.finish_reason == FinishReason::Stop;
+            let text = self.tokenizer.decode(&ids[..ids.len() - usize::from(ended)]);
+            Completion { text, finish_reason: generated.finish_reason, tokens: generated.tokens }
+        };
+        groups.into_iter().map(|group| group.into_iter().map(completion).collect()).collect()
+    }
+
+    fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats {
+        let examples = self.examples(training, decoding.max_completion_length);
+        let update = Update {
+            config: &self.config,
+            temperature: decoding.logprob_temperature(),
+            max_completion_length: decoding.max_completion_length,
+            reference: self.reference.as_ref(),
+            seed,
+        };
+        let model = self.model.take().expect("no other update is running");
+        let (model, stats) = update.run(model, &mut self.optimizer, &examples);
+        self.model = Some(model);
+        stats
+    }
+
+    fn prompt_length(&self, question: &Question) -> usize {
+        self.prompt(question).len()
+    }
+
+    fn reencodes_differently(&self, completion: &Completion) -> bool {
+        let generated = completion.tokens.iter().map(|t| t.id);
+        !self.encode(completion).into_iter().eq(generated)
+    }
+}

@@ -1,0 +1,156 @@
+//! The lines and bands of the pictures as points, a curve a mix.
+//!
+//! Seeds are averaged round by round. Where runs of one mix are of unequal length, the line ends with the
+//! shortest, so that it does not jump where a run ends; runs that have only begun are left out.
+
+use super::{
+    csv::{Grid, Run, Series},
+    stats::{estimate, mean, mean_rows, moving_average, running_sum},
+    summary::grown,
+};
+
+/// A line, with a band around it where there is one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Curve {
+    /// Round and value.
+    pub(super) points: Vec<(f64, f64)>,
+    /// Round, lower and upper edge.
+    pub(super) band: Vec<(f64, f64, f64)>,
+}
+
+/// The window of the smoothed curves: the paper's 100 rounds, or a twentieth of a shorter experiment.
+pub(super) fn window(rounds: usize) -> usize {
+    (rounds / 20).clamp(1, 100)
+}
+
+/// Cumulative reward round by round, with the 95 % interval over seeds.
+pub(super) fn cumulative(runs: &[Run], series: Series) -> Curve {
+    let (runs, rounds) = comparable(runs);
+    let sums: Vec<Vec<f64>> = runs.iter().filter_map(|run| sums(run, series, rounds)).collect();
+    let mut curve = Curve::default();
+    if sums.is_empty() {
+        return curve;
+    }
+    curve.points.push((0.0, 0.0));
+    for at in 0..rounds {
+        let values: Vec<f64> = sums.iter().map(|sum| sum[at]).collect();
+        let round = (at + 1) as f64;
+        let Some(estimate) = estimate(&values) else { continue };
+        curve.points.push((round, estimate.mean));
+        curve.band.extend(estimate.half.map(|half| (round, estimate.mean - half, estimate.mean + half)));
+    }
+    curve
+}
+
+/// The moving average of the mean over agents, with the least and the greatest agent around it.
+/// `pick` says which column; runs without it do not count.
+pub(super) fn smoothed<'a>(runs: &'a [Run], pick: impl Fn(&'a Run) -> Option<&'a Grid>, window: usize) -> Curve {
+    let (runs, rounds) = comparable(runs);
+    let (mut means, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
+    for grid in runs.into_iter().filter_map(pick) {
+        let agents: Vec<Vec<Option<f64>>> = grid.iter().map(|agent| agent[..rounds].to_vec()).collect();
+        means.push(moving_average(&mean_rows(&agents), window));
+        let agents: Vec<_> = agents.iter().map(|agent| moving_average(agent, window)).collect();
+        let edge = |pick: fn(f64, f64) -> f64| -> Vec<Option<f64>> {
+            let windows = 0..agents.first().map_or(0, Vec::len);
+            windows.map(|at| agents.iter().filter_map(|agent| agent[at]).reduce(pick)).collect()
+        };
+        lows.push(edge(f64::min));
+        highs.push(edge(f64::max));
+    }
+    let (lows, highs) = (mean_rows(&lows), mean_rows(&highs));
+    let mut curve = Curve::default();
+    for (at, mean) in mean_rows(&means).into_iter().enumerate() {
+        let round = (at + window) as f64;
+        curve.points.extend(mean.map(|mean| (round, mean)));
+        curve.band.extend(lows[at].zip(highs[at]).map(|(low, high)| (round, low, high)));
+    }
+    curve
+}
+
+/// The runs of one mix that a line is drawn from, and how many of their rounds.
+fn comparable(runs: &[Run]) -> (Vec<&Run>, usize) {
+    let runs = grown(runs);
+    let rounds = runs.iter().map(|run| run.rounds).min().unwrap_or(0);
+    (runs, rounds)
+}
+
+/// The reward of all agents up to each round; none when there is no number at all.
+/// Evaluations hold until the next one, and the first also before it.
+fn sums(run: &Run, series: Series, rounds: usize) -> Option<Vec<f64>> {
+    let grid = run.reward(series);
+    mean(grid.iter().flatten().copied().flatten())?;
+    let of_agent = |agent: &Vec<Option<f64>>| -> Vec<f64> {
+        let mut latest = match series {
+            Series::Own | Series::Train => None,
+            Series::Eval => agent.iter().copied().flatten().next(),
+        };
+        let filled = agent.iter().map(|value| match series {
+            Series::Own | Series::Train => value.unwrap_or(0.0),
+            Series::Eval => {
+                latest = value.or(latest);
+                latest.unwrap_or(0.0)
+            }
+        });
+        filled.collect()
+    };
+    let agents: Vec<Vec<f64>> = grid.iter().map(of_agent).collect();
+    Some(running_sum((0..rounds).map(|at| agents.iter().map(|agent| agent[at]).sum())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::csv::parse_for_tests, *};
+
+    const ROWS: &str = "round,agent,own_reward,train_reward,eval_reward,completions
+1,0,0,0,,8
+1,1,1,0,0.5,8
+2,0,0.5,0,0.25,8
+2,1,0.5,0,,8
+3,0,1,0,,8
+3,1,0,0,1,8
+";
+
+    #[test]
+    fn sums_run_over_agents_and_rounds() {
+        let runs = [parse_for_tests(ROWS)];
+        let points = cumulative(&runs, Series::Own).points;
+        assert_eq!(points, [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]);
+    }
+
+    #[test]
+    fn evaluations_hold_until_the_next() {
+        let runs = [parse_for_tests(ROWS)];
+        let points = cumulative(&runs, Series::Eval).points;
+        assert_eq!(points, [(0.0, 0.0), (1.0, 0.75), (2.0, 1.5), (3.0, 2.75)]);
+    }
+
+    #[test]
+    fn bands_of_two_equal_seeds_have_no_width_and_one_seed_has_none() {
+        let run = parse_for_tests(ROWS);
+        assert_eq!(cumulative(std::slice::from_ref(&run), Series::Own).band, []);
+        let band = cumulative(&[run.clone(), run], Series::Own).band;
+        assert_eq!(band, [(1.0, 1.0, 1.0), (2.0, 2.0, 2.0), (3.0, 3.0, 3.0)]);
+    }
+
+    #[test]
+    fn smoothed_bands_span_the_agents() {
+        let runs = [parse_for_tests(ROWS)];
+        let curve = smoothed(&runs, |run| Some(run.reward(Series::Own)), 2);
+        assert_eq!(curve.points, [(2.0, 0.5), (3.0, 0.5)]);
+        assert_eq!(curve.band, [(2.0, 0.25, 0.75), (3.0, 0.25, 0.75)]);
+    }
+
+    #[test]
+    fn window_is_the_papers_or_a_twentieth() {
+        assert_eq!([1, 19, 40, 200, 2000, 9000].map(window), [1, 1, 2, 10, 100, 100]);
+    }
+
+    #[test]
+    fn a_run_that_has_just_begun_does_not_cut_the_line() {
+        let long = parse_for_tests(ROWS);
+        let short =
+            parse_for_tests("round,agent,own_reward,train_reward,eval_reward,completions\n1,0,9,0,,8\n1,1,9,0,,8\n");
+        assert_eq!(cumulative(&[long.clone(), short], Series::Own), cumulative(&[long], Series::Own));
+    }
+}

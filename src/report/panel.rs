@@ -1,0 +1,254 @@
+//! One panel: a frame with ticks, a light grid, bands, lines, and labels at the ends of the lines.
+//!
+//! It knows numbers and pixels, not what is plotted.
+
+use anyhow::Result;
+use plotters::style::{RGBColor, WHITE, text_anchor::HPos};
+
+use super::{
+    canvas::{Canvas, Letters, Point},
+    curves::Curve,
+    look::{self, Pen},
+};
+
+/// What the label of a y axis adds to the width of a panel.
+pub(super) const Y_LABEL: f64 = 40.0;
+
+/// A curve, how it is drawn, and the text at its end.
+pub(super) struct Line {
+    pub(super) curve: Curve,
+    pub(super) pen: Pen,
+    /// Empty for none.
+    pub(super) label: String,
+}
+
+/// What a panel shows.
+pub(super) struct Panel {
+    pub(super) title: String,
+    pub(super) lines: Vec<Line>,
+    /// The last round on the x axis, which starts at 0.
+    pub(super) x_end: f64,
+    /// The range of the y axis.
+    pub(super) y: Scale,
+}
+
+/// The range of an axis and the distance between its ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Scale {
+    /// `low` to `high`, widened to halves of a round step, of which there are about `ticks`.
+    pub(super) fn around(low: f64, high: f64, ticks: f64) -> Self {
+        let span = if high > low { high - low } else { 1.0 };
+        let step = round_step(span / ticks);
+        let half = step / 2.0;
+        Scale { low: (low / half).floor() * half, high: ((low + span) / half).ceil() * half, step }
+    }
+
+    /// An x axis from 0 to `end`, with a tick at the end where a round step of at least `end / ticks` divides it.
+    fn rounds(end: f64, ticks: f64) -> Self {
+        let least = end / ticks;
+        let power = 10_f64.powf(least.log10().floor());
+        let steps = [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0].map(|times| times * power);
+        let divides = |step: &f64| *step >= least && *step <= 2.0 * least && step.fract() == 0.0 && end % step == 0.0;
+        let step = steps.into_iter().find(divides).unwrap_or(round_step(least).max(1.0));
+        Scale { low: 0.0, high: end, step }
+    }
+
+    /// A y axis that holds all lines, and bands as far as they do not dwarf the lines. It starts at 0
+    /// unless something is below.
+    pub(super) fn holding<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Self {
+        let (mut low, mut high, mut band_low, mut band_high) = (0.0_f64, 0.0_f64, 0.0_f64, 0.0_f64);
+        for Line { curve, .. } in lines {
+            for &(_, y) in &curve.points {
+                (low, high) = (low.min(y), high.max(y));
+            }
+            for &(_, from, to) in &curve.band {
+                (band_low, band_high) = (band_low.min(from), band_high.max(to));
+            }
+        }
+        let room = 0.4 * (high - low);
+        let below = if low < 0.0 { room } else { 0.0 };
+        Scale::around(low.min(band_low.max(low - below)), high.max(band_high.min(high + room)), 7.0)
+    }
+
+    fn ticks(self) -> impl Iterator<Item = f64> {
+        let first = (self.low / self.step - 1e-6).ceil() as i64;
+        let last = (self.high / self.step + 1e-6).floor() as i64;
+        (first..=last).map(move |at| at as f64 * self.step)
+    }
+
+    fn text(self, value: f64) -> String {
+        let decimals = (0..6_usize).find(|&d| {
+            let scaled = self.step * 10_f64.powi(d as i32);
+            (scaled - scaled.round()).abs() < 1e-6 * scaled
+        });
+        format!("{value:.*}", decimals.unwrap_or(6))
+    }
+}
+
+/// The 1, 2, 2.5 or 5 times a power of ten that is next above.
+fn round_step(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    let times = [1.0, 2.0, 2.5, 5.0].into_iter().find(|times| times * power >= step * 0.999_999);
+    times.unwrap_or(10.0) * power
+}
+
+/// Where the inside of a panel lies on the canvas.
+struct Frame {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+    x_end: f64,
+    y: Scale,
+}
+
+impl Frame {
+    fn place(&self, (x, y): Point) -> Point {
+        let part = ((y - self.y.low) / (self.y.high - self.y.low)).clamp(0.0, 1.0);
+        (self.left + x / self.x_end * (self.right - self.left), self.bottom - part * (self.bottom - self.top))
+    }
+}
+
+impl Panel {
+    /// Draws the panel into the box from `corner`, `size` wide and high. `y_label` is empty where the panel
+    /// to the left says it.
+    pub(super) fn draw(&self, canvas: &Canvas<'_>, y_label: &str, corner: Point, size: Point) -> Result<()> {
+        let labelled = self.lines.iter().any(|line| !line.label.is_empty());
+        let frame = Frame {
+            left: corner.0 + if y_label.is_empty() { 84.0 } else { 84.0 + Y_LABEL },
+            top: corner.1 + 58.0,
+            right: corner.0 + size.0 - if labelled { 84.0 } else { 30.0 },
+            bottom: corner.1 + size.1 - 84.0,
+            x_end: self.x_end,
+            y: self.y,
+        };
+        self.axes(canvas, &frame)?;
+        let label = Letters { side: HPos::Center, ..Letters::new(look::LABEL, look::INK) };
+        let (across, down) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
+        canvas.text((across, frame.bottom + 62.0), "round", label)?;
+        canvas.text((corner.0 + 16.0, down), y_label, Letters { upright: true, ..label })?;
+        if self.lines.iter().all(|line| line.curve.points.is_empty()) {
+            return canvas.text((across, down), "no numbers", Letters { color: look::GREY, ..label });
+        }
+        for Line { curve, pen, .. } in &self.lines {
+            let low = curve.band.iter().map(|&(x, low, _)| (x, low));
+            let high = curve.band.iter().rev().map(|&(x, _, high)| (x, high));
+            let edge: Vec<Point> = low.chain(high).map(|point| frame.place(point)).collect();
+            if !edge.is_empty() {
+                canvas.fill(&edge, pen.color, 0.13)?;
+            }
+        }
+        for Line { curve, pen, .. } in &self.lines {
+            let points: Vec<Point> = curve.points.iter().map(|&point| frame.place(point)).collect();
+            canvas.line(&points, *pen)?;
+        }
+        self.end_labels(canvas, &frame)
+    }
+
+    fn axes(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
+        let &Frame { left: x0, top, right: x1, bottom, .. } = frame;
+        let thin = |color: RGBColor, width: f64| Pen { color, dash: &[], width };
+        let number = Letters { side: HPos::Center, ..Letters::new(look::TICK, look::INK) };
+        for y in self.y.ticks() {
+            let (_, at) = frame.place((0.0, y));
+            canvas.line(&[(x0, at), (x1, at)], thin(look::GRID, 1.0))?;
+            canvas.text((x0 - 12.0, at), &self.y.text(y), Letters { side: HPos::Right, ..number })?;
+        }
+        let x = Scale::rounds(self.x_end, ((x1 - x0) / 90.0).clamp(3.0, 8.0));
+        for round in x.ticks() {
+            let (at, _) = frame.place((round, 0.0));
+            canvas.line(&[(at, top), (at, bottom)], thin(look::GRID, 1.0))?;
+            canvas.line(&[(at, bottom), (at, bottom + 7.0)], thin(look::INK, 1.5))?;
+            canvas.text((at, bottom + 26.0), &x.text(round), number)?;
+        }
+        canvas.line(&[(x0, top), (x0, bottom), (x1, bottom)], thin(look::INK, 1.5))?;
+        canvas.text((x0, top - 30.0), &self.title, Letters { bold: true, ..Letters::new(look::PANEL, look::INK) })
+    }
+
+    /// The labels at the ends of the lines, moved apart where they would lie on each other.
+    fn end_labels(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
+        let labelled = self.lines.iter().filter(|line| !line.label.is_empty());
+        let mut ends: Vec<(Point, &Line)> =
+            labelled.filter_map(|line| Some((frame.place(*line.curve.points.last()?), line))).collect();
+        ends.sort_by(|((_, a), _), ((_, b), _)| a.total_cmp(b));
+        let wanted: Vec<f64> = ends.iter().map(|((_, y), _)| *y).collect();
+        for (&((x, _), line), y) in ends.iter().zip(spread(&wanted, look::LABEL, (frame.top, frame.bottom))) {
+            let letters = Letters { bold: true, ..Letters::new(look::LABEL, line.pen.color) };
+            if x < frame.right {
+                // A line that ends early has its label among the others: make room for it.
+                let (from, to) = (x + 6.0, x + 14.0 + canvas.width(&line.label, letters)?);
+                let (top, bottom) = (y - look::LABEL / 2.0, y + look::LABEL / 2.0);
+                canvas.fill(&[(from, top), (to, top), (to, bottom), (from, bottom)], WHITE, 0.8)?;
+            }
+            canvas.text((x + 10.0, y), &line.label, letters)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sorted heights moved apart to at least `gap`, each cluster around its middle, from `top` to `bottom`.
+fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
+    // Less `gap` times its place, each height must be no less than the one before: where it is, the two
+    // are pooled at their mean.
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for (place, height) in wanted.iter().enumerate() {
+        let mut pool = (height - place as f64 * gap, 1);
+        while let Some((above, size)) = pools.pop_if(|(above, _)| *above > pool.0) {
+            let sum = above * size as f64 + pool.0 * pool.1 as f64;
+            pool = (sum / (size + pool.1) as f64, size + pool.1);
+        }
+        pools.push(pool);
+    }
+    let heights = pools.into_iter().flat_map(|(height, size)| std::iter::repeat_n(height, size));
+    let place_each = |(place, height): (usize, f64)| {
+        let (above, below) = (place as f64 * gap, (wanted.len() - 1 - place) as f64 * gap);
+        (height + above).min(bottom - below).max(top + above)
+    };
+    heights.enumerate().map(place_each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        let check = |low, high, expected: &str| {
+            let scale = Scale::around(low, high, 5.0);
+            assert_eq!(scale.ticks().map(|tick| scale.text(tick)).collect::<Vec<_>>().join(" "), expected);
+        };
+        check(0.0, 0.43, "0.0 0.1 0.2 0.3 0.4");
+        check(0.0, 1093.0, "0 250 500 750 1000");
+        check(0.0, 0.0, "0.0 0.2 0.4 0.6 0.8 1.0");
+        check(-3.0, 11.0, "-5 0 5 10");
+    }
+
+    #[test]
+    fn rounds_end_with_a_tick_where_one_fits() {
+        let check = |end, ticks, expected: &str| {
+            let scale = Scale::rounds(end, ticks);
+            assert_eq!(scale.ticks().map(|tick| scale.text(tick)).collect::<Vec<_>>().join(" "), expected);
+        };
+        check(120.0, 5.0, "0 30 60 90 120");
+        check(200.0, 8.0, "0 25 50 75 100 125 150 175 200");
+        check(2000.0, 5.0, "0 400 800 1200 1600 2000");
+        check(17.0, 5.0, "0 5 10 15");
+        check(3.0, 8.0, "0 1 2 3");
+        check(1.0, 8.0, "0 1");
+    }
+
+    #[test]
+    fn labels_move_apart_around_their_middle() {
+        assert_eq!(spread(&[10.0, 50.0], 20.0, (0.0, 99.0)), [10.0, 50.0]);
+        assert_eq!(spread(&[50.0, 50.0], 20.0, (0.0, 99.0)), [40.0, 60.0]);
+        assert_eq!(spread(&[50.0, 50.0, 50.0], 20.0, (0.0, 99.0)), [30.0, 50.0, 70.0]);
+        assert_eq!(spread(&[90.0, 95.0], 20.0, (0.0, 100.0)), [80.0, 100.0]);
+        assert_eq!(spread(&[5.0, 5.0], 20.0, (0.0, 100.0)), [0.0, 20.0]);
+    }
+}

@@ -1,0 +1,275 @@
+//! The four pictures: cumulative, smoothed, raw and task rewards.
+//!
+//! `smoothed.png` and `raw.png` follow the paper's Figures 2 and 1. Each picture has a title, a line that
+//! says what lines and bands are, a legend and a grid of panels.
+
+use std::path::Path;
+
+use anyhow::Result;
+use plotters::style::RGBColor;
+
+use super::{
+    canvas::{self, Canvas, Letters},
+    csv::{Mix, Run, Series},
+    curves::{self, Curve},
+    look::{self, Pen},
+    panel::{Line, Panel, Scale, Y_LABEL},
+    summary::{by_mix, grown},
+};
+
+/// Width of every picture.
+const WIDTH: f64 = 1800.0;
+/// Free space at the edges.
+const MARGIN: f64 = 30.0;
+
+/// Draws all pictures of the runs into `dir`.
+pub(super) fn write(dir: &Path, runs: &[Run]) -> Result<()> {
+    let all = Experiment::new(runs);
+    all.cumulative().write(&dir.join("cumulative.png"))?;
+    all.smoothed().write(&dir.join("smoothed.png"))?;
+    all.raw().write(&dir.join("raw.png"))?;
+    all.tasks().write(&dir.join("tasks.png"))
+}
+
+/// A picture before it is drawn.
+struct Figure {
+    title: String,
+    subtitle: String,
+    legend: Vec<(Pen, String)>,
+    y_label: &'static str,
+    panels: Vec<Panel>,
+    columns: usize,
+    /// Height of one panel.
+    height: f64,
+}
+
+/// The runs of each mix and the pen it is drawn with.
+struct Experiment<'a> {
+    mixes: Vec<(&'a [Run], Pen)>,
+    rounds: usize,
+    agents: usize,
+    /// The least and the most seeds that a mix has.
+    seeds: (usize, usize),
+}
+
+impl<'a> Experiment<'a> {
+    fn new(runs: &'a [Run]) -> Self {
+        let mixes = by_mix(runs);
+        let seeds = || mixes.iter().map(|runs| grown(runs).len());
+        let names: Vec<Mix> = mixes.iter().map(|runs| runs[0].mix).collect();
+        Experiment {
+            rounds: runs.iter().map(|run| run.rounds).max().unwrap_or(1),
+            agents: runs.iter().map(|run| run.agents).max().unwrap_or(0),
+            seeds: (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0)),
+            mixes: mixes.into_iter().zip(look::pens(&names)).collect(),
+        }
+    }
+
+    fn cumulative(&self) -> Figure {
+        let panels = Series::ALL.map(|series| {
+            let lines = self.lines(|runs| curves::cumulative(runs, series));
+            self.panel(series.title(), lines)
+        });
+        let panels = same_axis(panels.into());
+        let band = match self.seeds.1 {
+            1 => "One seed, so no error band".to_owned(),
+            _ => format!("Line: mean over {}; band: its 95 % interval", self.count_seeds()),
+        };
+        Figure {
+            title: format!("Cumulative reward of {}", self.swarm()),
+            subtitle: format!("{band}. Held-out: the latest evaluation holds until the next"),
+            legend: self.legend(),
+            y_label: "cumulative reward",
+            panels,
+            columns: 3,
+            height: 720.0,
+        }
+    }
+
+    fn smoothed(&self) -> Figure {
+        let window = curves::window(self.rounds);
+        let panels = [Series::Own, Series::Train].map(|series| {
+            let lines = self.lines(|runs| curves::smoothed(runs, |run| Some(run.reward(series)), window));
+            self.panel(series.title(), lines)
+        });
+        let panels = same_axis(panels.into());
+        Figure {
+            title: format!("Smoothed reward of {}", self.swarm()),
+            subtitle: format!("{}; band: min to max over agents", self.averages(window)),
+            legend: self.legend(),
+            y_label: "mean reward of a round",
+            panels,
+            columns: 2,
+            height: 820.0,
+        }
+    }
+
+    fn raw(&self) -> Figure {
+        let panel = |(runs, pen): &(&[Run], Pen)| {
+            let run = grown(runs)[0];
+            let agents = run.reward(Series::Own).iter().enumerate();
+            let lines = agents.map(|(agent, rewards)| {
+                let points = rewards.iter().enumerate();
+                let points = points.filter_map(|(at, reward)| Some(((at + 1) as f64, (*reward)?))).collect();
+                let color = look::shade(hue(*pen), agent, run.agents);
+                let pen = Pen { color, dash: &[], width: if run.rounds > 400 { 1.0 } else { 1.6 } };
+                Line { curve: Curve { points, band: Vec::new() }, pen, label: String::new() }
+            });
+            let title = format!("{} local / {} external", run.mix.local, run.mix.external);
+            self.panel(&title, lines.collect())
+        };
+        let panels = same_axis(self.mixes.iter().map(panel).collect());
+        let columns = columns(panels.len());
+        Figure {
+            title: format!("Own reward of each agent, {}", self.swarm()),
+            subtitle: "Mean reward of the completions of one round; a line an agent, dark to pale; first seed"
+                .to_owned(),
+            legend: Vec::new(),
+            y_label: "own reward",
+            height: if columns == 1 { 800.0 } else { 560.0 },
+            panels,
+            columns,
+        }
+    }
+
+    fn tasks(&self) -> Figure {
+        let window = curves::window(self.rounds);
+        let mut names: Vec<&str> = Vec::new();
+        for (task, _) in self.mixes.iter().flat_map(|(runs, _)| runs.iter()).flat_map(|run| &run.tasks) {
+            if !names.contains(&task.as_str()) {
+                names.push(task);
+            }
+        }
+        let panels: Vec<Panel> = names
+            .iter()
+            .map(|name| {
+                let column = |run: &'a Run| run.tasks.iter().find(|(task, _)| task == name).map(|(_, grid)| grid);
+                let lines = self.lines(|runs| Curve { band: Vec::new(), ..curves::smoothed(runs, column, window) });
+                self.panel(name, lines)
+            })
+            .collect();
+        let columns = columns(panels.len());
+        Figure {
+            title: format!("Own reward by task, {}", self.swarm()),
+            subtitle: format!("{}; each panel has its own y axis", self.averages(window)),
+            legend: self.legend(),
+            y_label: "own reward",
+            height: if columns == 1 { 800.0 } else { 480.0 },
+            panels,
+            columns,
+        }
+    }
+
+    /// A line a mix.
+    fn lines(&self, curve: impl Fn(&'a [Run]) -> Curve) -> Vec<Line> {
+        let label = |runs: &[Run]| if self.mixes.len() > 1 { runs[0].mix.to_string() } else { String::new() };
+        self.mixes.iter().map(|(runs, pen)| Line { curve: curve(runs), pen: *pen, label: label(runs) }).collect()
+    }
+
+    fn panel(&self, title: &str, lines: Vec<Line>) -> Panel {
+        let y = Scale::holding(&lines);
+        Panel { title: title.to_owned(), lines, x_end: self.rounds as f64, y }
+    }
+
+    fn legend(&self) -> Vec<(Pen, String)> {
+        let name = |mix: Mix| format!("{mix}{}", if mix.external == 0 { " (no sharing)" } else { "" });
+        self.mixes.iter().map(|(runs, pen)| (*pen, name(runs[0].mix))).collect()
+    }
+
+    fn swarm(&self) -> String {
+        format!("{} over {}", plural(self.agents, "agent"), plural(self.rounds, "round"))
+    }
+
+    /// What a smoothed line is the mean of.
+    fn averages(&self, window: usize) -> String {
+        let smoothing = match window {
+            1 => "Not smoothed, as there are few rounds".to_owned(),
+            window => format!("Moving average over {window} rounds"),
+        };
+        let seeds = if self.seeds.1 > 1 { format!(" and over {}", self.count_seeds()) } else { String::new() };
+        format!("{smoothing}; line: mean over agents{seeds}")
+    }
+
+    fn count_seeds(&self) -> String {
+        let (least, most) = self.seeds;
+        if least < most { format!("{least} to {most} seeds") } else { plural(most, "seed") }
+    }
+}
+
+impl Figure {
+    fn write(&self, path: &Path) -> Result<()> {
+        let rows = self.panels.len().div_ceil(self.columns).max(1);
+        let legend_top = 138.0;
+        let top = legend_top + if self.legend.is_empty() { -14.0 } else { 52.0 * self.legend_rows() as f64 };
+        let height = top + rows as f64 * self.height + 20.0;
+        canvas::png(path, (WIDTH as u32, height as u32), |canvas| {
+            let title = Letters { bold: true, ..Letters::new(look::TITLE, look::INK) };
+            canvas.text((MARGIN, 44.0), &self.title, title)?;
+            canvas.text((MARGIN, 96.0), &self.subtitle, Letters::new(look::SUBTITLE, look::GREY))?;
+            self.draw_legend(canvas, legend_top)?;
+            // The first column alone has room for the label of the y axis.
+            let width = (WIDTH - 2.0 * MARGIN - Y_LABEL) / self.columns as f64;
+            for (at, panel) in self.panels.iter().enumerate() {
+                let (row, column) = (at / self.columns, at % self.columns);
+                let (y_label, room) = if column == 0 { (self.y_label, Y_LABEL) } else { ("", 0.0) };
+                let left = MARGIN + Y_LABEL + column as f64 * width - room;
+                let corner = (left, top + row as f64 * self.height);
+                panel.draw(canvas, y_label, corner, (width + room, self.height))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn legend_rows(&self) -> usize {
+        self.legend.len().div_ceil(LEGEND_COLUMNS)
+    }
+
+    fn draw_legend(&self, canvas: &Canvas<'_>, top: f64) -> Result<()> {
+        let letters = Letters::new(look::LABEL, look::INK);
+        if self.legend.is_empty() {
+            return Ok(());
+        }
+        let head = "local / external:";
+        canvas.text((MARGIN, top + 16.0), head, letters)?;
+        let start = MARGIN + canvas.width(head, letters)? + 30.0;
+        let mut x = start;
+        for (at, (pen, name)) in self.legend.iter().enumerate() {
+            if at % LEGEND_COLUMNS == 0 {
+                x = start;
+            }
+            let y = top + 16.0 + 52.0 * (at / LEGEND_COLUMNS) as f64;
+            canvas.line(&[(x, y), (x + 84.0, y)], *pen)?;
+            canvas.text((x + 98.0, y), name, letters)?;
+            x += 98.0 + canvas.width(name, letters)? + 44.0;
+        }
+        Ok(())
+    }
+}
+
+/// Entries in a row of the legend.
+const LEGEND_COLUMNS: usize = 6;
+
+/// The same y axis for all panels.
+fn same_axis(mut panels: Vec<Panel>) -> Vec<Panel> {
+    let same = Scale::holding(panels.iter().flat_map(|panel| &panel.lines));
+    panels.iter_mut().for_each(|panel| panel.y = same);
+    panels
+}
+
+/// How many panels stand side by side.
+fn columns(panels: usize) -> usize {
+    match panels {
+        0 | 1 => 1,
+        2 | 4 => 2,
+        _ => 3,
+    }
+}
+
+/// The colour that shades of one mix start from: black has none.
+fn hue(pen: Pen) -> RGBColor {
+    if pen.color == RGBColor(0, 0, 0) { RGBColor(100, 100, 100) } else { pen.color }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,130 @@
+//! A tree of seeds, the only source of randomness in the program.
+//!
+//! A [`Seed`] is a value. `seed.child("agent", 3)` names a branch: different paths give unrelated
+//! streams, the same path always the same one, on any machine, with any number of threads.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng};
+use sha2::{Digest, Sha256};
+
+/// A node of the tree of seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed([u8; 32]);
+
+impl Seed {
+    /// The root of a tree.
+    pub fn new(number: u64) -> Self {
+        Self(Sha256::digest(number.to_le_bytes()).into())
+    }
+
+    /// The branch of this node with this label and index.
+    #[must_use]
+    pub fn child(&self, label: &str, index: u64) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.0);
+        hash.update((label.len() as u64).to_le_bytes());
+        hash.update(label);
+        hash.update(index.to_le_bytes());
+        Self(hash.finalize().into())
+    }
+
+    /// A generator that starts at this node.
+    pub fn rng(&self) -> Rng {
+        Rng(ChaCha8Rng::from_seed(self.0))
+    }
+}
+
+/// A stream of random numbers that belongs to one [`Seed`].
+#[derive(Clone, Debug)]
+pub struct Rng(ChaCha8Rng);
+
+impl Rng {
+    /// Uniform in `[0, 1)`, 53 random bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in `0..n`, without bias.
+    ///
+    /// # Panics
+    /// When `n` is zero.
+    pub fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "below(0) has no value to return");
+        let limit = u64::MAX - u64::MAX % n;
+        loop {
+            let x = self.0.next_u64();
+            if x < limit {
+                return x % n;
+            }
+        }
+    }
+
+    /// Uniform integer, both ends included.
+    ///
+    /// # Panics
+    /// When `low > high`.
+    pub fn int(&mut self, low: i64, high: i64) -> i64 {
+        assert!(low <= high, "int({low}, {high}) is an empty range");
+        let span = high.abs_diff(low);
+        let step = if span == u64::MAX { self.0.next_u64() } else { self.below(span + 1) };
+        low.wrapping_add_unsigned(step)
+    }
+
+    /// One of the items, all equally likely.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn choose<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len() as u64) as usize]
+    }
+
+    /// Puts the items in a random order (Fisher-Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u64 + 1) as usize);
+        }
+    }
+
+    /// A number from the normal distribution of mean 0 and variance 1 (Box-Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_give_unrelated_streams() {
+        let root = Seed::new(1);
+        let first = |s: Seed| s.rng().below(u64::MAX);
+        assert_eq!(first(root.child("agent", 3)), first(root.child("agent", 3)));
+        assert_ne!(first(root.child("agent", 3)), first(root.child("agent", 4)));
+        assert_ne!(first(root.child("agent", 3)), first(root.child("round", 3)));
+        assert_ne!(first(root.child("a", 1).child("b", 2)), first(root.child("b", 2).child("a", 1)));
+        assert_ne!(first(Seed::new(1)), first(Seed::new(2)));
+    }
+
+    #[test]
+    fn int_reaches_both_ends_evenly() {
+        let mut rng = Seed::new(7).rng();
+        let mut counts = [0u32; 5];
+        for _ in 0..5000 {
+            counts[(rng.int(-2, 2) + 2) as usize] += 1;
+        }
+        assert!(counts.iter().all(|&c| (850..1150).contains(&c)), "{counts:?}");
+        assert_eq!(rng.int(4, 4), 4);
+        rng.int(i64::MIN, i64::MAX);
+    }
+
+    #[test]
+    fn normal_has_mean_zero_and_variance_one() {
+        let mut rng = Seed::new(9).rng();
+        let draws: Vec<f64> = (0..20_000).map(|_| rng.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+    }
+}

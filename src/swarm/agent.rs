@@ -1,0 +1,150 @@
+//! One member of the swarm: its policy, its seed, and its part of a round.
+
+use super::draw::draw;
+use super::questions::{Split, Tasks};
+use super::{QuestionStream, SwarmConfig};
+use crate::policy::{Policy, TrainingRollout, UpdateStats};
+use crate::record::RoundRecord;
+use crate::rollout::{AgentId, Completion, FinishReason, Question, Rollout, advantages, mean};
+use crate::seed::Seed;
+
+/// One member of the swarm.
+pub struct Agent {
+    id: AgentId,
+    policy: Box<dyn Policy>,
+    /// Of the agent: everything it does is drawn from here.
+    seed: Seed,
+    /// This round's own rollouts, with tokens and rewards.
+    own: Vec<Rollout>,
+    num_tokens: u64,
+}
+
+impl Agent {
+    pub(super) fn new(id: AgentId, policy: Box<dyn Policy>, seed: Seed) -> Self {
+        Self { id, policy, seed, own: Vec::new(), num_tokens: 0 }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> AgentId {
+        self.id
+    }
+
+    /// Its policy.
+    pub fn policy(&self) -> &dyn Policy {
+        self.policy.as_ref()
+    }
+
+    /// This round's own rollouts.
+    pub fn own(&self) -> &[Rollout] {
+        &self.own
+    }
+
+    /// Asks, completes and scores the own rollouts of a round.
+    pub(super) fn generate(&mut self, round: u32, root: Seed, config: &SwarmConfig, tasks: &Tasks) {
+        let stream = match config.questions {
+            QuestionStream::Independent => self.seed,
+            QuestionStream::Shared => root,
+        };
+        let stream = stream.child("questions", u64::from(round));
+        let ask = |i: usize| tasks.question(Split::Training, stream.child("question", i as u64));
+        let questions: Vec<Question> = (0..config.mix.local).map(ask).collect();
+        let seed = self.seed.child("complete", u64::from(round));
+        let groups = self.policy.complete(&questions, config.num_generations, &config.decoding, seed);
+        let rollout = |(index, (question, completions)): (usize, (Question, Vec<Completion>))| {
+            let rollout = Rollout { author: self.id, index: index as u32, question, completions, rewards: Vec::new() };
+            scored(rollout, tasks).expect("the swarm has the tasks that it asks")
+        };
+        self.own = questions.into_iter().zip(groups).enumerate().map(rollout).collect();
+        for rollout in &self.own {
+            let prompt = self.policy.prompt_length(&rollout.question);
+            let tokens: usize = rollout.completions.iter().map(|c| c.tokens.len() + prompt).sum();
+            self.num_tokens += tokens as u64;
+        }
+    }
+
+    /// Mean reward on given questions, one completion each.
+    pub(super) fn evaluate(&mut self, round: u32, questions: &[Question], config: &SwarmConfig, tasks: &Tasks) -> f64 {
+        let seed = self.seed.child("evaluate", u64::from(round));
+        let groups = self.policy.complete(questions, 1, &config.decoding, seed);
+        let scores = questions.iter().zip(&groups).flat_map(|(question, group)| {
+            group.iter().map(|c| tasks.score(question, &c.text).expect("the swarm has the tasks that it asks"))
+        });
+        mean(&scores.collect::<Vec<_>>())
+    }
+
+    /// Scores the pool with its own verifiers, draws, and updates. Returns the round's record.
+    pub(super) fn learn(
+        &mut self, round: u32, root: Seed, config: &SwarmConfig, tasks: &Tasks, pool: Vec<Rollout>,
+    ) -> RoundRecord {
+        let pool: Vec<Rollout> = pool.into_iter().filter_map(|rollout| scored(rollout, tasks)).collect();
+        let rewards: Vec<&[f64]> = pool.iter().map(|r| r.rewards.as_slice()).collect();
+        let authors: Vec<u16> = pool.iter().map(|r| r.author.0).collect();
+        let arrival = root.child("arrival", u64::from(round));
+        let seed = self.seed.child("draw", u64::from(round));
+        let drawn = draw(config.selection, &rewards, &authors, config.mix.external, arrival, seed);
+        let external: Vec<&Rollout> = drawn.iter().map(|&i| &pool[i]).collect();
+
+        let set: Vec<&Rollout> = self.own.iter().chain(external.iter().copied()).collect();
+        let rewards: Vec<&[f64]> = set.iter().map(|r| r.rewards.as_slice()).collect();
+        let advantages = advantages(&rewards, config.scale_rewards);
+        let training: Vec<TrainingRollout<'_>> = set
+            .iter()
+            .zip(advantages)
+            .map(|(rollout, advantages)| TrainingRollout { rollout, advantages, foreign: rollout.author != self.id })
+            .collect();
+        let stats = self.policy.update(&training, &config.decoding, self.seed.child("update", u64::from(round)));
+        self.record(round, tasks, &set, &pool, stats)
+    }
+
+    fn record(
+        &self, round: u32, tasks: &Tasks, set: &[&Rollout], pool: &[Rollout], stats: UpdateStats,
+    ) -> RoundRecord {
+        let completions: Vec<&Completion> = self.own.iter().flat_map(|r| &r.completions).collect();
+        let tokens = || completions.iter().flat_map(|c| &c.tokens);
+        let some_mean = |values: Vec<f64>| (!values.is_empty()).then(|| mean(&values));
+        let share = |count: usize, of: usize| (of > 0).then(|| count as f64 / of as f64);
+        let count = completions.len();
+        let of_task = |name: &String| {
+            let rollouts = self.own.iter().filter(|r| r.question.task == *name);
+            some_mean(rollouts.flat_map(|r| r.rewards.iter().copied()).collect())
+        };
+        RoundRecord {
+            round,
+            agent: self.id.0,
+            own_reward: some_mean(self.own.iter().flat_map(|r| r.rewards.iter().copied()).collect()),
+            train_reward: some_mean(set.iter().flat_map(|r| r.rewards.iter().copied()).collect()),
+            eval_reward: None,
+            frac_reward_zero_std: share(set.iter().filter(|r| !r.has_signal()).count(), set.len()),
+            own_groups: self.own.len(),
+            external_groups: set.len() - self.own.len(),
+            pool_groups: pool.len(),
+            pool_nonzero_frac: share(pool.iter().filter(|r| r.has_signal()).count(), pool.len()),
+            loss: stats.loss,
+            grad_norm: stats.grad_norm,
+            entropy: some_mean(tokens().map(|t| f64::from(t.entropy)).collect()),
+            clip_ratio: stats.clip_ratio,
+            kl: stats.kl,
+            own_logp: some_mean(tokens().map(|t| f64::from(t.logprob)).collect()),
+            foreign_logp: stats.foreign_logp,
+            reencode_mismatch_frac: share(
+                completions.iter().filter(|c| self.policy.reencodes_differently(c)).count(),
+                count,
+            ),
+            completions: count,
+            completion_length: share(completions.iter().map(|c| c.tokens.len()).sum(), count),
+            clipped_completions: share(
+                completions.iter().filter(|c| c.finish_reason == FinishReason::Length).count(),
+                count,
+            ),
+            num_tokens: self.num_tokens,
+            task_rewards: tasks.names().iter().map(of_task).collect(),
+        }
+    }
+}
+
+/// The rollout with a reward a completion; `None` when the task is unknown or the group is empty.
+fn scored(mut rollout: Rollout, tasks: &Tasks) -> Option<Rollout> {
+    let score = |completion: &Completion| tasks.score(&rollout.question, &completion.text);
+    rollout.rewards = rollout.completions.iter().map(score).collect::<Option<_>>()?;
+    (!rollout.rewards.is_empty()).then_some(rollout)
+}

@@ -1,0 +1,183 @@
+//! `binary_matrix`: for every cell of a square 0/1 matrix the distance to the nearest 0.
+//!
+//! Where reasoning-gym evaluates the answer as a program, nested lists are read by [`nested`].
+
+use super::{Scoring, Task, check, entry, nested};
+use crate::rollout::Question;
+use crate::seed::Seed;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+const NAME: &str = "binary_matrix";
+
+/// Reward of reasoning-gym for the right matrix in another notation.
+const OTHER_NOTATION: f64 = 0.1;
+
+/// Keeps a question within memory.
+const LARGEST: usize = 1000;
+
+/// How hard the questions are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BinaryMatrixConfig {
+    /// Fewest rows and columns.
+    pub min_n: usize,
+    /// Most rows and columns.
+    pub max_n: usize,
+    /// Probability of a 0; one cell is always 0.
+    pub p_zero: f64,
+}
+
+impl Default for BinaryMatrixConfig {
+    fn default() -> Self {
+        Self { min_n: 3, max_n: 10, p_zero: 0.25 }
+    }
+}
+
+impl BinaryMatrixConfig {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// Names the first bad field, its value and what is expected.
+    pub fn validate(&self) -> Result<(), String> {
+        check::range("n", [self.min_n, self.max_n], [1, LARGEST])?;
+        if !(self.p_zero > 0.0 && self.p_zero <= 1.0) {
+            return Err(format!("p_zero = {}: expected more than 0 and at most 1", self.p_zero));
+        }
+        Ok(())
+    }
+}
+
+/// The task.
+pub struct BinaryMatrix {
+    config: BinaryMatrixConfig,
+    scoring: Scoring,
+}
+
+impl BinaryMatrix {
+    /// The task with a valid configuration.
+    pub fn new(config: BinaryMatrixConfig, scoring: Scoring) -> Self {
+        Self { config, scoring }
+    }
+}
+
+impl Task for BinaryMatrix {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn question(&self, seed: Seed) -> Question {
+        let c = &self.config;
+        let mut rng = seed.rng();
+        let n = rng.int(c.min_n as i64, c.max_n as i64) as usize;
+        let mut cells = vec![0];
+        cells.extend((1..n * n).map(|_| u32::from(rng.uniform() >= c.p_zero)));
+        rng.shuffle(&mut cells);
+        let matrix: Vec<Vec<u32>> = cells.chunks(n).map(<[u32]>::to_vec).collect();
+
+        let solution = distances(&matrix);
+        let text = format!(
+            "Replace each number by its distance to the nearest 0, in steps up, down, left or right. \
+             Keep the layout: one row a line, spaces between numbers.\n{}",
+            lines(&matrix)
+        );
+        let answer = lines(&solution);
+        let own = json!({"matrix": matrix, "solution": solution, "n": n});
+        entry(NAME, text, Some(answer), own, json!({"n": [c.min_n, c.max_n], "p_zero": c.p_zero}))
+    }
+
+    fn score(&self, question: &Question, answer: &str) -> f64 {
+        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        match self.scoring {
+            Scoring::ReasoningGym if answer == oracle && !answer.is_empty() => 1.0,
+            Scoring::ReasoningGym => match nested::rows(answer) {
+                Some(rows) if rows == oracle && !rows.is_empty() => OTHER_NOTATION,
+                _ => 0.0,
+            },
+            Scoring::Exact => {
+                let right = numbers(oracle);
+                let given = numbers(&nested::rows(answer.trim()).unwrap_or_else(|| answer.to_owned()));
+                f64::from(right.is_some() && given == right)
+            }
+        }
+    }
+}
+
+/// Steps from every cell to the nearest 0: once down and right, once up and left.
+fn distances(matrix: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let n = matrix.len();
+    let far = 2 * n as u32;
+    let mut steps: Vec<Vec<u32>> = matrix.iter().map(|row| row.iter().map(|&cell| cell * far).collect()).collect();
+    for r in 0..n {
+        for c in 0..n {
+            let above = if r > 0 { steps[r - 1][c] } else { far };
+            let left = if c > 0 { steps[r][c - 1] } else { far };
+            steps[r][c] = steps[r][c].min(above + 1).min(left + 1);
+        }
+    }
+    for r in (0..n).rev() {
+        for c in (0..n).rev() {
+            let below = if r + 1 < n { steps[r + 1][c] } else { far };
+            let right = if c + 1 < n { steps[r][c + 1] } else { far };
+            steps[r][c] = steps[r][c].min(below + 1).min(right + 1);
+        }
+    }
+    steps
+}
+
+/// A row a line, single spaces between the numbers.
+fn lines(matrix: &[Vec<u32>]) -> String {
+    let line = |row: &Vec<u32>| row.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    matrix.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The rows of numbers, with any spaces or commas between them; `None` where something else stands there.
+fn numbers(text: &str) -> Option<Vec<Vec<u32>>> {
+    let cells = |line: &str| {
+        let words = line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+        words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
+    };
+    let rows: Vec<Vec<u32>> = text.lines().filter(|line| !line.trim().is_empty()).map(cells).collect::<Option<_>>()?;
+    (!rows.is_empty()).then_some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_agree_with_a_search_of_all_zeros() {
+        let task = BinaryMatrix::new(BinaryMatrixConfig { p_zero: 0.05, ..Default::default() }, Scoring::Exact);
+        for i in 0..200 {
+            let metadata = task.question(Seed::new(i)).metadata;
+            let matrix: Vec<Vec<u32>> = serde_json::from_value(metadata["matrix"].clone()).unwrap();
+            let solution: Vec<Vec<u32>> = serde_json::from_value(metadata["solution"].clone()).unwrap();
+            let cells = || (0..matrix.len()).flat_map(|r| (0..matrix.len()).map(move |c| (r, c)));
+            for (r, c) in cells() {
+                let zeros = cells().filter(|&(y, x)| matrix[y][x] == 0);
+                let nearest = zeros.map(|(y, x)| y.abs_diff(r) + x.abs_diff(c)).min().unwrap();
+                assert_eq!(solution[r][c] as usize, nearest);
+            }
+        }
+    }
+
+    #[test]
+    fn scores_of_other_notations() {
+        let question = entry(NAME, String::new(), Some("0 1\n1 0".to_owned()), json!({}), json!({}));
+        let check = |answer: &str, library: f64, exact: f64| {
+            let score = |scoring| BinaryMatrix::new(BinaryMatrixConfig::default(), scoring).score(&question, answer);
+            assert_eq!((score(Scoring::ReasoningGym), score(Scoring::Exact)), (library, exact), "{answer:?}");
+        };
+        check("0 1\n1 0", 1.0, 1.0);
+        check("0 1\n1 0\n", 0.0, 1.0);
+        check("0  1\r\n\n 1 0 ", 0.0, 1.0);
+        check("[[0, 1], [1, 0]]", 0.1, 1.0);
+        check("0 1\n1 0\n0", 0.0, 0.0);
+        check("0 1 1 0", 0.0, 0.0);
+        check("01\n10", 0.0, 0.0);
+        check("0 1\n1 1", 0.0, 0.0);
+        check("0 1\n1 0 or maybe not", 0.0, 0.0);
+        check("", 0.0, 0.0);
+        check("[]", 0.0, 0.0);
+    }
+}

@@ -1,0 +1,98 @@
+//! Every task by its registered name.
+
+use super::base_conversion::{BaseConversion, BaseConversionConfig};
+use super::basic_arithmetic::{BasicArithmetic, BasicArithmeticConfig};
+use super::binary_matrix::{BinaryMatrix, BinaryMatrixConfig};
+use super::{Scoring, Task};
+use serde::{Deserialize, Serialize};
+
+/// Makes the list of names, the tables of configurations and the constructor from one line a task.
+macro_rules! catalog {
+    ($($(#[$doc:meta])* $name:ident: $task:ident, $config:ident;)*) => {
+        /// A table a task that says how hard its questions are; without one the defaults hold.
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct TaskConfigs {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$config>,)*
+        }
+
+        /// The registered names of all tasks.
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        /// The task of this name with its configuration.
+        ///
+        /// # Errors
+        /// Names the tasks that there are, or the field that is wrong.
+        pub fn build(name: &str, configs: &TaskConfigs, scoring: Scoring) -> Result<Box<dyn Task>, String> {
+            match name {
+                $(stringify!($name) => {
+                    let config = configs.$name.clone().unwrap_or_default();
+                    config.validate().map_err(|problem| format!("{name}: {problem}"))?;
+                    Ok(Box::new($task::new(config, scoring)))
+                })*
+                _ => Err(unknown(name)),
+            }
+        }
+    };
+}
+
+catalog! {
+    /// Integer expressions.
+    basic_arithmetic: BasicArithmetic, BasicArithmeticConfig;
+    /// Numbers from base to base.
+    base_conversion: BaseConversion, BaseConversionConfig;
+    /// Distances in a matrix.
+    binary_matrix: BinaryMatrix, BinaryMatrixConfig;
+}
+
+/// Says which names there are, and which one may have been meant.
+fn unknown(name: &str) -> String {
+    let closest = NAMES.iter().min_by_key(|known| edits(name, known)).filter(|known| edits(name, known) <= 3);
+    let hint = closest.map(|known| format!(", did you mean {known:?}?")).unwrap_or_default();
+    format!("unknown task {name:?}{hint} (tasks: {})", NAMES.join(", "))
+}
+
+/// Characters to insert, delete or replace to make one word of the other.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_get_a_hint() {
+        let message = |name| build(name, &TaskConfigs::default(), Scoring::Exact).err().unwrap();
+        assert!(message("basic_arithmetics").starts_with(
+            "unknown task \"basic_arithmetics\", did you mean \"basic_arithmetic\"? (tasks: basic_arithmetic, "
+        ));
+        assert!(message("chess").starts_with("unknown task \"chess\" (tasks: "));
+    }
+
+    #[test]
+    fn bad_fields_are_named_with_their_task() {
+        let configs: TaskConfigs = toml::from_str("[binary_matrix]\np_zero = 0.0").unwrap();
+        let message = build("binary_matrix", &configs, Scoring::Exact).err().unwrap();
+        assert_eq!(message, "binary_matrix: p_zero = 0: expected more than 0 and at most 1");
+        let unknown = toml::from_str::<TaskConfigs>("[binary_matrix]\nzeros = 1").unwrap_err().to_string();
+        assert!(unknown.contains("zeros") && unknown.contains("p_zero"), "{unknown}");
+    }
+
+    #[test]
+    fn edits_by_hand() {
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("", "bf"), 2);
+        assert_eq!(edits("bf", "bf"), 0);
+    }
+}

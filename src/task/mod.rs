@@ -1,0 +1,61 @@
+//! Verifiable tasks: a question is a pure function of (configuration, seed), an answer gets a score.
+//!
+//! One file a task, all listed in [`catalog`]. Nothing here knows a language model. To add a task:
+//! write its file with a configuration and an `impl Task`, and name it in the catalog.
+
+pub mod base_conversion;
+pub mod basic_arithmetic;
+pub mod binary_matrix;
+pub mod catalog;
+mod check;
+mod expression;
+mod extract;
+mod nested;
+mod python;
+mod score;
+
+pub use extract::extract_answer;
+
+use crate::rollout::Question;
+use crate::seed::Seed;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A kind of question with a verifier.
+pub trait Task: Send + Sync {
+    /// The registered name, as reasoning-gym has it.
+    fn name(&self) -> &'static str;
+
+    /// The question that belongs to this seed.
+    fn question(&self, seed: Seed) -> Question;
+
+    /// The score of an answer, already taken out of its tags, in `[0, 1]`.
+    fn score(&self, question: &Question, answer: &str) -> f64;
+}
+
+/// How answers are scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scoring {
+    /// Exactly as reasoning-gym scores, partial credit included.
+    ReasoningGym,
+    /// 1 for a right answer in any form that a person would accept, else 0.
+    Exact,
+}
+
+/// The score of a whole completion: of what stands in its last `<answer>` tags, 0 without them.
+pub fn score_completion(task: &dyn Task, question: &Question, completion: &str) -> f64 {
+    extract_answer(completion).map_or(0.0, |answer| task.score(question, &answer))
+}
+
+/// A question with the metadata that every task has and its own.
+fn entry(task: &str, text: String, answer: Option<String>, own: Value, difficulty: Value) -> Question {
+    let mut metadata = Map::new();
+    metadata.insert("source_dataset".to_owned(), task.into());
+    metadata.insert("source_index".to_owned(), 0.into());
+    if let Value::Object(own) = own {
+        metadata.extend(own);
+    }
+    metadata.insert("difficulty".to_owned(), difficulty);
+    Question { task: task.to_owned(), text, answer, metadata }
+}

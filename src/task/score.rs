@@ -1,0 +1,62 @@
+//! Scores that several tasks share.
+
+use super::python;
+
+/// The default score of reasoning-gym: 1 for the very text of the oracle, the share of the answer
+/// that the oracle makes up where it stands in it, else 0.
+pub(super) fn containment(oracle: &str, answer: &str) -> f64 {
+    if answer == oracle && !oracle.is_empty() {
+        1.0
+    } else if !oracle.is_empty() && answer.contains(oracle) {
+        oracle.chars().count() as f64 / answer.chars().count() as f64
+    } else {
+        0.0
+    }
+}
+
+/// 1 where both texts are the same integer, however it is written, else 0.
+pub(super) fn same_integer(oracle: &str, answer: &str) -> f64 {
+    let read = |text: &str| {
+        let text = python::strip(text);
+        match text.strip_prefix('\u{2212}') {
+            Some(digits) if digits.starts_with(|c| python::digit(c).is_some()) => python::int(digits).map(|n| -n),
+            _ => python::int(text),
+        }
+    };
+    match (read(oracle), read(answer)) {
+        (Some(oracle), Some(answer)) if oracle == answer => 1.0,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containment_by_hand() {
+        let check = |oracle: &str, answer: &str, expected: f64| {
+            assert!((containment(oracle, answer) - expected).abs() < 1e-12, "{oracle:?} {answer:?}");
+        };
+        check("5", "5", 1.0);
+        check("5", " 5 ", 1.0 / 3.0);
+        check("5", "The answer is 5.", 1.0 / 16.0);
+        check("5", "15", 0.5);
+        check("5", "é5", 0.5);
+        check("5", "", 0.0);
+        check("ff", "FF", 0.0);
+        check("", "", 0.0);
+        check("", "x", 0.0);
+    }
+
+    #[test]
+    fn the_same_integer_in_many_forms() {
+        for form in ["-5", " -5\n", "-05", "-0_5", "−5"] {
+            assert!(same_integer("-5", form) > 0.0, "{form:?}");
+        }
+        assert!(same_integer("0", "-0") > 0.0 && same_integer("7", "+007") > 0.0);
+        for form in ["5", "", "-5.", "-5.0", "-5 -5", "x-5", "−-5", "-−5", "− 5"] {
+            assert!(same_integer("-5", form) == 0.0, "{form:?}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! `tokenizer.json` and the chat template of a model folder.
+//!
+//! A prompt goes through the template where the folder has one, and is encoded without adding
+//! special tokens a second time. Completions of others are encoded as plain text: what looks like a
+//! special token in them stays text.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, Value, context};
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+use tokenizers::models::bpe::{BPE, BpeTrainer};
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::digits::Digits;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::{AddedToken, TokenizerBuilder};
+
+/// Why a tokenizer or its template cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {problem}")]
+pub struct Error {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Text to tokens and back.
+pub struct Tokenizer {
+    /// Reads special tokens in text: for prompts.
+    prompts: tokenizers::Tokenizer,
+    /// Reads all text as text: for completions.
+    completions: tokenizers::Tokenizer,
+    template: Option<Template>,
+}
+
+struct Template {
+    file: PathBuf,
+    source: String,
+    bos_token: String,
+    eos_token: String,
+}
+
+impl Tokenizer {
+    /// Reads the tokenizer of a model folder, and its chat template where there is one
+    /// (`chat_template.jinja`, or `chat_template` in `tokenizer_config.json`).
+    ///
+    /// # Errors
+    /// Names the file that is missing or malformed.
+    pub fn load(dir: &Path) -> Result<Self, Error> {
+        let file = dir.join("tokenizer.json");
+        let prompts = tokenizers::Tokenizer::from_file(&file)
+            .map_err(|e| Error { file: file.clone(), problem: format!("cannot be read as a tokenizer: {e}") })?;
+        let mut completions = prompts.clone();
+        completions.set_encode_special_tokens(true);
+        Ok(Self { prompts, completions, template: Template::load(dir)? })
+    }
+
+    /// Ids that the tokenizer may produce, special ones included.
+    pub fn vocab_size(&self) -> usize {
+        let ids = self.prompts.get_vocab(true).into_values();
+        ids.max().map_or(0, |id| id as usize + 1)
+    }
+
+    /// Whether prompts go through a chat template.
+    pub fn has_template(&self) -> bool {
+        self.template.is_some()
+    }
+
+    /// The prompt of a user's text: rendered by the chat template, with the system prompt where one
+    /// is configured and ready for the answer; without a template, the text as it stands.
+    ///
+    /// # Errors
+    /// When the template cannot be rendered or the prompt is empty.
+    pub fn prompt(&self, system: Option<&str>, text: &str) -> Result<Vec<u32>, Error> {
+        match &self.template {
+            Some(template) => self.encode_prompt(&template.render(system, text)?),
+            None => self.encode_prompt(text),
+        }
+    }
+
+    /// Tokens of a prompt that is already in its final form.
+    ///
+    /// # Errors
+    /// When it has no token.
+    pub fn encode_prompt(&self, text: &str) -> Result<Vec<u32>, Error> {
+        let tokens = encode(&self.prompts, text);
+        if tokens.is_empty() {
+            let problem = "the prompt has no token, expected at least one".to_owned();
+            return Err(Error { file: PathBuf::from("tokenizer.json"), problem });
+        }
+        Ok(tokens)
+    }
+
+    /// Tokens of a completion's text.
+    pub fn encode_completion(&self, text: &str) -> Vec<u32> {
+        encode(&self.completions, text)
+    }
+
+    /// The text of tokens, special ones included. Bytes that are no UTF-8 become U+FFFD; an id that
+    /// the tokenizer lacks has no text.
+    pub fn decode(&self, tokens: &[u32]) -> String {
+        self.prompts.decode(tokens, false).unwrap_or_default()
+    }
+
+    /// The id of a token given by its text.
+    pub fn token_id(&self, token: &str) -> Option<u32> {
+        self.prompts.token_to_id(token)
+    }
+}
+
+fn encode(tokenizer: &tokenizers::Tokenizer, text: &str) -> Vec<u32> {
+    // the byte-level models used here can encode any text; one that cannot has no tokens for it
+    tokenizer.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
+}
+
+impl Template {
+    fn load(dir: &Path) -> Result<Option<Self>, Error> {
+        let file = dir.join("tokenizer_config.json");
+        let config = match std::fs::read_to_string(&file) {
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|e| Error { file: file.clone(), problem: format!("is not JSON: {e}") })?,
+            Err(_) => Json::Null,
+        };
+        let jinja = dir.join("chat_template.jinja");
+        let (file, source) = match (std::fs::read_to_string(&jinja), &config["chat_template"]) {
+            (Ok(source), _) => (jinja, source),
+            (Err(_), Json::String(source)) => (file, source.clone()),
+            _ => return Ok(None),
+        };
+        let token = |name: &str| match &config[name] {
+            Json::String(token) => token.clone(),
+            object => object["content"].as_str().unwrap_or_default().to_owned(),
+        };
+        let template = Self { file, source, bos_token: token("bos_token"), eos_token: token("eos_token") };
+        template.render(None, "probe")?;
+        Ok(Some(template))
+    }
+
+    fn render(&self, system: Option<&str>, text: &str) -> Result<String, Error> {
+        let mut environment = Environment::new();
+        // as transformers sets up jinja2
+        environment.set_syntax(
+            SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the default delimiters"),
+        );
+        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.add_function("raise_exception", |message: String| -> Result<Value, minijinja::Error> {
+            Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, message))
+        });
+        let message = |role: &str, content: &str| context! { role => role, content => content };
+        let mut messages: Vec<Value> = system.map(|s| message("system", s)).into_iter().collect();
+        messages.push(message("user", text));
+        let values = context! {
+            messages => messages,
+            add_generation_prompt => true,
+            enable_thinking => false,
+            bos_token => &self.bos_token,
+            eos_token => &self.eos_token,
+        };
+        environment
+            .render_named_str("chat_template", &self.source, values)
+            .map_err(|e| Error { file: self.file.clone(), problem: format!("the chat template cannot be rendered: {e:#}") })
+    }
+}
+
+/// The end-of-sequence token of tokenizers made by [`train`].
+pub const END_OF_TEXT: &str = "<|endoftext|>";
+
+/// Trains a byte-level BPE tokenizer in which every digit is its own token, and writes its
+/// `tokenizer.json`. The same texts give the same file.
+///
+/// # Errors
+/// When training fails or the file cannot be written.
+pub fn train(texts: &[String], vocab_size: usize, dir: &Path) -> Result<(), Error> {
+    let file = dir.join("tokenizer.json");
+    let fail = |e: tokenizers::Error| Error { file: file.clone(), problem: format!("cannot be made: {e}") };
+    let split = Sequence::new(vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()]);
+    let mut tokenizer = TokenizerBuilder::new()
+        .with_model(BPE::default())
+        .with_normalizer(None::<tokenizers::normalizers::NFC>)
+        .with_pre_tokenizer(Some(split))
+        .with_post_processor(None::<ByteLevel>)
+        .with_decoder(Some(ByteLevel::default()))
+        .build()
+        .map_err(fail)?;
+    let mut trainer = BpeTrainer::builder()
+        .show_progress(false)
+        .vocab_size(vocab_size)
+        .special_tokens(vec![AddedToken::from(END_OF_TEXT, true)])
+        .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
+        .build();
+    tokenizer.train(&mut trainer, texts.iter().map(String::as_str)).map_err(fail)?;
+    tokenizer.save(&file, true).map_err(fail)?;
+    Ok(())
+}
