@@ -183,6 +183,31 @@ impl Update<'_> {
         (model, sums.stats(self.config.beta))
     }
 
+    /// Loss and gradient of one minibatch of all examples, without a step.
+    #[cfg(test)]
+    pub(super) fn probe(
+        &self, model: &Decoder, used: &[&Example], old: Option<&[Vec<f32>]>,
+    ) -> (f64, GradientsParams) {
+        let computed: Vec<usize> = (0..used.len()).filter(|&i| self.has_gradient(used[i])).collect();
+        self.probe_some(model, used, &computed, old)
+    }
+
+    /// The same, computing those without signal too.
+    #[cfg(test)]
+    pub(super) fn probe_all(&self, model: &Decoder, used: &[&Example]) -> (f64, GradientsParams) {
+        self.probe_some(model, used, &(0..used.len()).collect::<Vec<_>>(), None)
+    }
+
+    #[cfg(test)]
+    fn probe_some(
+        &self, model: &Decoder, used: &[&Example], computed: &[usize], old: Option<&[Vec<f32>]>,
+    ) -> (f64, GradientsParams) {
+        let weights = self.token_weights(used, &(0..used.len()).collect::<Vec<_>>(), 1);
+        let mut sums = Sums::default();
+        let gradients = self.gradients(model, used, computed, &weights, old, &mut sums);
+        (sums.loss, gradients)
+    }
+
     fn has_gradient(&self, example: &Example) -> bool {
         example.advantage != 0.0 || self.config.beta != 0.0
     }

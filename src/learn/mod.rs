@@ -12,6 +12,8 @@ mod grpo;
 mod head;
 mod optimizer;
 pub mod sft;
+#[cfg(test)]
+mod tests;
 
 pub use batch::Example;
 pub use decode::Decoding;

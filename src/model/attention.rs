@@ -139,3 +139,29 @@ pub(crate) fn linear(layer: &Linear, x: Tensor<3>) -> Tensor<3> {
     }
     y.reshape([rows, seq, out])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_that_sees_nothing_stays_finite() {
+        let device = Device::flex().autodiff();
+        let scores = Tensor::<4>::full([1, 1, 2, 3], HIDDEN, &device).require_grad();
+        let values = Tensor::<5>::ones([1, 1, 1, 3, 4], &device).require_grad();
+        let out = softmax_product(vec![(scores.clone(), values.clone())], [1, 1, 1, 2, 4]);
+        let grads = out.clone().sum().backward();
+        for tensor in [out.inner().reshape([8]), scores.grad(&grads).unwrap().reshape([6])] {
+            let tensor: Tensor<1> = tensor;
+            assert!(tensor.into_data().try_into_vec::<f32>().unwrap().iter().all(|x| x.is_finite()));
+        }
+    }
+
+    #[test]
+    fn the_mask_hides_later_tokens_for_each_query_head() {
+        let mask = causal_mask(2, 1, 2, &Device::flex()).unwrap().into_data().try_into_vec::<f32>().unwrap();
+        let hidden: Vec<bool> = mask.iter().map(|m| *m == HIDDEN).collect();
+        assert_eq!(hidden, [false, false, true, false, false, false].repeat(2));
+        assert!(causal_mask(1, 5, 2, &Device::flex()).is_none());
+    }
+}
