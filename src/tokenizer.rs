@@ -156,9 +156,10 @@ impl Template {
             bos_token => &self.bos_token,
             eos_token => &self.eos_token,
         };
-        environment
-            .render_named_str("chat_template", &self.source, values)
-            .map_err(|e| Error { file: self.file.clone(), problem: format!("the chat template cannot be rendered: {e:#}") })
+        environment.render_named_str("chat_template", &self.source, values).map_err(|e| Error {
+            file: self.file.clone(),
+            problem: format!("the chat template cannot be rendered: {e:#}"),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 mod ask;
 mod check;
 mod pretrain;
+mod progress;
 mod report;
 mod run;
 

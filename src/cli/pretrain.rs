@@ -1,5 +1,6 @@
 //! `sapo pretrain`: a small base model from a recipe.
 
+use super::progress::Progress;
 use crate::experiment::{DeviceConfig, DeviceKind, Recipe};
 use crate::swarm::Workers;
 use anyhow::{Context, Result};
@@ -19,17 +20,14 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let recipe = Recipe::load(&args.recipe, &args.set)?;
     let device = DeviceConfig { kind: DeviceKind::Cpu, index: 0 }.open()?;
-    let bar = indicatif::ProgressBar::new(recipe.train.steps as u64);
-    bar.set_style(indicatif::ProgressStyle::with_template("{bar:30} {pos}/{len} steps, {eta} left  {msg}")?);
+    let steps = recipe.train.steps;
+    let mut progress = Progress::new(steps as u64, "steps");
     // one thread, so that the order of additions and with it every byte is the same each time
     let worker = Workers::new(1).context("no thread can be started")?;
-    let outcome = worker.map(&mut [()], |()| {
-        recipe.cook(&device, |step, loss| {
-            bar.set_position(step as u64);
-            bar.set_message(format!("loss {loss:.4}"));
-        })
+    let outcome = worker.map(&mut [&mut progress], |progress| {
+        recipe.cook(&device, |step, loss| progress.show(step as u64, step == steps, format!("loss {loss:.4}")))
     });
-    bar.finish_and_clear();
+    progress.finish();
     let outcome = outcome.into_iter().next().context("one piece of work gives one result")??;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{} parameters in {}", outcome.parameters, recipe.out.display())?;

@@ -35,7 +35,11 @@ impl Base {
             dir.display(),
             ids.saturating_sub(1)
         );
-        ensure!(!eos.is_empty(), "{}: key `eos_token_id`: found none, expected an id", dir.join("config.json").display());
+        ensure!(
+            !eos.is_empty(),
+            "{}: key `eos_token_id`: found none, expected an id",
+            dir.join("config.json").display()
+        );
         if let Some(id) = eos.iter().find(|id| **id as usize >= rows) {
             anyhow::bail!("{}: eos_token_id {id}, expected less than vocab_size {rows}", dir.display());
         }

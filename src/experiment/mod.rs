@@ -11,9 +11,7 @@ mod run;
 mod toml_file;
 
 pub use base::Base;
-pub use config::{
-    Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SwarmTable, TasksTable,
-};
+pub use config::{Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SwarmTable, TasksTable};
 pub use device::{DeviceConfig, DeviceKind};
 pub use plan::{Memory, Plan};
 pub use recipe::{Content, Form, ModelShape, Outcome, Recipe, RecipeTasks, RecipeTrain};

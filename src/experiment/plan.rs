@@ -126,8 +126,18 @@ impl fmt::Display for Plan {
         let runs = self.mixes.len() * self.seeds;
         writeln!(f, "device       {}, {} agents at a time", self.device, self.threads.min(self.agents))?;
         writeln!(f, "swarm        {} agents of {} parameters", self.agents, self.parameters)?;
-        writeln!(f, "runs         {runs} ({} mixes x {} seeds), {} rounds each", self.mixes.len(), self.seeds, self.rounds)?;
-        writeln!(f, "prompts      {:.1} tokens on average, {} at most (of {PROBES} seen)", self.prompt.0, self.prompt.1)?;
+        writeln!(
+            f,
+            "runs         {runs} ({} mixes x {} seeds), {} rounds each",
+            self.mixes.len(),
+            self.seeds,
+            self.rounds
+        )?;
+        writeln!(
+            f,
+            "prompts      {:.1} tokens on average, {} at most (of {PROBES} seen)",
+            self.prompt.0, self.prompt.1
+        )?;
         for (mix, completions) in &self.mixes {
             let all = completions * self.rounds as usize;
             let tokens = all * self.max_completion_length;

@@ -9,8 +9,8 @@ use crate::model::{Decoder, ModelConfig, weights};
 use crate::rollout::{FinishReason, Question, mean};
 use crate::seed::{Rng, Seed};
 use crate::swarm::{Split, Tasks};
-use crate::task::catalog::{self, TaskConfigs};
 use crate::task::Scoring;
+use crate::task::catalog::{self, TaskConfigs};
 use crate::tokenizer::{self, Tokenizer};
 use anyhow::{Context, Result, anyhow, ensure};
 use burn::module::Module;
@@ -264,7 +264,12 @@ impl Recipe {
     }
 
     fn measure(
-        &self, model: &Decoder, config: &ModelConfig, tasks: &Tasks, tokenizer: &Tokenizer, eos: u32,
+        &self,
+        model: &Decoder,
+        config: &ModelConfig,
+        tasks: &Tasks,
+        tokenizer: &Tokenizer,
+        eos: u32,
     ) -> Result<Outcome> {
         let seed = Seed::new(self.seed).child("measure", 0);
         let max_completion_length = self.train.max_completion_length;

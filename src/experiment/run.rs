@@ -35,9 +35,7 @@ pub struct Progress {
 ///
 /// # Errors
 /// When the model or the device cannot be used, or a file cannot be written.
-pub fn run(
-    experiment: &Experiment, results: &Results, threads: usize, mut watch: impl FnMut(Progress),
-) -> Result<()> {
+pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch: impl FnMut(Progress)) -> Result<()> {
     let base = Base::open(&experiment.model.path)?;
     let device = experiment.device.open()?;
     let model = base.weights(&experiment.model.path, &device)?;

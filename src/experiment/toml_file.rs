@@ -10,7 +10,7 @@ use toml_edit::{DocumentMut, Item, Value};
 /// # Errors
 /// When the file cannot be read, is no TOML, has an unknown or wrongly typed key, or an override
 /// names a key that does not exist.
-pub fn load<T: DeserializeOwned>(file: &Path, overrides: &[String]) -> Result<T> {
+pub(super) fn load<T: DeserializeOwned>(file: &Path, overrides: &[String]) -> Result<T> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?;
     if overrides.is_empty() {
         return parse(&text, &file.display().to_string());

@@ -14,7 +14,10 @@ use std::ops::Range;
 /// given each slice of tokens (their range and log-probs `[tokens]`) and returns the derivative of
 /// the function by them, `[tokens]`. Neither carries a graph.
 pub(crate) fn backpropagate(
-    model: &Decoder, batch: &Batch<'_>, temperature: f64, gradients: &mut GradientsAccumulator<Decoder>,
+    model: &Decoder,
+    batch: &Batch<'_>,
+    temperature: f64,
+    gradients: &mut GradientsAccumulator<Decoder>,
     mut upstream: impl FnMut(Range<usize>, Tensor<1>) -> Tensor<1>,
 ) {
     let targets = batch.targets();

@@ -38,8 +38,11 @@ pub(crate) fn choose(logits: &[f32], decoding: &Decoding, uniform: f64, scratch:
     scratch.extend(logits.iter().map(|z| ((z - largest) * scale).exp()));
     let weights = &scratch[..];
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
-    let moment: f64 =
-        weights.iter().zip(logits).map(|(&w, z)| if w > 0.0 { f64::from(w * (z - largest) * scale) } else { 0.0 }).sum();
+    let moment: f64 = weights
+        .iter()
+        .zip(logits)
+        .map(|(&w, z)| if w > 0.0 { f64::from(w * (z - largest) * scale) } else { 0.0 })
+        .sum();
     let id = if decoding.temperature == 0.0 {
         logits.iter().position(|z| *z == largest).unwrap_or(0)
     } else if decoding.keeps_all(weights.len()) {
@@ -98,6 +101,7 @@ fn nucleus(weights: &[f32], total: f64, decoding: &Decoding) -> Vec<usize> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::f32::consts::LN_2;
 
     fn decoding(temperature: f64, top_k: usize, top_p: f64) -> Decoding {
         Decoding { temperature, top_k, top_p, max_completion_length: 8 }
@@ -108,7 +112,7 @@ mod tests {
     }
 
     /// probabilities 0.5, 0.25, 0.125, 0.125
-    const LOGITS: [f32; 4] = [2.079_441_5, 1.386_294_4, 0.693_147_2, 0.693_147_2];
+    const LOGITS: [f32; 4] = [3.0 * LN_2, 2.0 * LN_2, LN_2, LN_2];
 
     #[test]
     fn uniform_walks_the_cumulative_distribution() {

@@ -26,7 +26,12 @@ const COMPACT_BELOW: f64 = 0.8;
 /// # Panics
 /// When a prompt is empty.
 pub fn generate(
-    model: &Decoder, prompts: &[Vec<u32>], n: usize, decoding: &Decoding, eos: &[u32], seed: Seed,
+    model: &Decoder,
+    prompts: &[Vec<u32>],
+    n: usize,
+    decoding: &Decoding,
+    eos: &[u32],
+    seed: Seed,
 ) -> Vec<Vec<Generated>> {
     if prompts.is_empty() || n == 0 || decoding.max_completion_length == 0 {
         let empty = Generated { tokens: Vec::new(), finish_reason: FinishReason::Length };

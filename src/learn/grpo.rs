@@ -139,7 +139,11 @@ pub struct Update<'a> {
 /// # Shapes
 /// - all: `[tokens]`
 pub fn token_loss(
-    logp: Tensor<1>, old: Tensor<1>, reference: Option<Tensor<1>>, advantage: Tensor<1>, config: &TrainConfig,
+    logp: Tensor<1>,
+    old: Tensor<1>,
+    reference: Option<Tensor<1>>,
+    advantage: Tensor<1>,
+    config: &TrainConfig,
 ) -> Tensor<1> {
     // beyond e^20 clipping has long decided; the bound keeps 0 * inf out of the backward pass
     let ratio = (logp.clone() - old).clamp(-20.0, 20.0).exp();
@@ -185,9 +189,7 @@ impl Update<'_> {
 
     /// Loss and gradient of one minibatch of all examples, without a step.
     #[cfg(test)]
-    pub(super) fn probe(
-        &self, model: &Decoder, used: &[&Example], old: Option<&[Vec<f32>]>,
-    ) -> (f64, GradientsParams) {
+    pub(super) fn probe(&self, model: &Decoder, used: &[&Example], old: Option<&[Vec<f32>]>) -> (f64, GradientsParams) {
         let computed: Vec<usize> = (0..used.len()).filter(|&i| self.has_gradient(used[i])).collect();
         self.probe_some(model, used, &computed, old)
     }
@@ -200,7 +202,11 @@ impl Update<'_> {
 
     #[cfg(test)]
     fn probe_some(
-        &self, model: &Decoder, used: &[&Example], computed: &[usize], old: Option<&[Vec<f32>]>,
+        &self,
+        model: &Decoder,
+        used: &[&Example],
+        computed: &[usize],
+        old: Option<&[Vec<f32>]>,
     ) -> (f64, GradientsParams) {
         let weights = self.token_weights(used, &(0..used.len()).collect::<Vec<_>>(), 1);
         let mut sums = Sums::default();
@@ -227,7 +233,8 @@ impl Update<'_> {
 
     /// The weight of each completion's tokens in the loss of a minibatch.
     fn token_weights(&self, used: &[&Example], minibatch: &[usize], minibatches: usize) -> Vec<f64> {
-        let tokens = |indices: &mut dyn Iterator<Item = usize>| indices.map(|i| used[i].completion.len()).sum::<usize>();
+        let tokens =
+            |indices: &mut dyn Iterator<Item = usize>| indices.map(|i| used[i].completion.len()).sum::<usize>();
         let sequences = minibatch.len() as f64;
         let in_minibatch = tokens(&mut minibatch.iter().copied()) as f64;
         let in_round = tokens(&mut (0..used.len())) as f64;
@@ -260,7 +267,12 @@ impl Update<'_> {
     }
 
     fn gradients(
-        &self, model: &Decoder, used: &[&Example], computed: &[usize], weights: &[f64], old: Option<&[Vec<f32>]>,
+        &self,
+        model: &Decoder,
+        used: &[&Example],
+        computed: &[usize],
+        weights: &[f64],
+        old: Option<&[Vec<f32>]>,
         sums: &mut Sums,
     ) -> GradientsParams {
         let device = model.device();
@@ -323,8 +335,13 @@ struct Sums {
 
 impl Sums {
     fn add<'a>(
-        &mut self, logp: &Tensor<1>, old: Tensor<1>, reference: Option<Tensor<1>>, loss: Tensor<1>,
-        config: &TrainConfig, examples: impl Iterator<Item = &'a Example>,
+        &mut self,
+        logp: &Tensor<1>,
+        old: Tensor<1>,
+        reference: Option<Tensor<1>>,
+        loss: Tensor<1>,
+        config: &TrainConfig,
+        examples: impl Iterator<Item = &'a Example>,
     ) {
         let logp = logp.clone().inner();
         let log_ratio = logp.clone() - old.inner();

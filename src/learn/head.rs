@@ -54,8 +54,8 @@ impl HeadSlice {
         let tokens = self.targets.len();
         let upstream = (upstream / self.temperature).reshape([tokens, 1]);
         let index = indices(&self.targets, &self.hidden.device()).reshape([tokens, 1]);
-        let by_logits = (self.probabilities * upstream.clone().neg())
-            .scatter(1, index, upstream, IndexingUpdateOp::Add); // [tokens, vocab]
+        let by_logits =
+            (self.probabilities * upstream.clone().neg()).scatter(1, index, upstream, IndexingUpdateOp::Add); // [tokens, vocab]
         let by_head = by_logits.clone().transpose().matmul(self.hidden);
         (by_logits.matmul(head.clone()), by_head)
     }

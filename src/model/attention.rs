@@ -11,7 +11,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 /// Attention of one layer; fields carry Hugging Face's key names.
 #[derive(Module, Debug)]
-pub struct Attention {
+pub(crate) struct Attention {
     pub(crate) q_proj: Linear,
     pub(crate) k_proj: Linear,
     pub(crate) v_proj: Linear,
@@ -44,7 +44,12 @@ impl Attention {
     /// - x and output: `[rows, seq, hidden]`
     /// - causal: `[seq, len + seq]` repeated for the query heads of a key head, see [`causal_mask`]
     pub(crate) fn forward(
-        &self, layer: usize, x: Tensor<3>, rope: &Rope, causal: Option<&Tensor<2>>, cache: &mut Cache,
+        &self,
+        layer: usize,
+        x: Tensor<3>,
+        rope: &Rope,
+        causal: Option<&Tensor<2>>,
+        cache: &mut Cache,
     ) -> Tensor<3> {
         let [rows, seq, hidden] = x.dims();
         let (dim, group) = (self.head_dim, cache.group);

@@ -59,8 +59,12 @@ pub struct ModelConfig {
     pub num_key_value_heads: usize,
     /// Added to the mean square in every norm.
     pub rms_norm_eps: f64,
-    /// Base of the rotary frequencies.
-    pub rope_theta: f64,
+    /// Where transformers 4 keeps the base of the rotary frequencies.
+    #[serde(default)]
+    rope_theta: Option<f64>,
+    /// Where transformers 5 keeps it.
+    #[serde(default)]
+    rope_parameters: Option<RopeParameters>,
     /// Whether the head is the transposed embedding.
     #[serde(default)]
     pub tie_word_embeddings: bool,
@@ -77,6 +81,13 @@ pub struct ModelConfig {
     hidden_act: Option<String>,
 }
 
+/// `rope_parameters` of `config.json`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct RopeParameters {
+    rope_theta: f64,
+    rope_type: String,
+}
+
 impl ModelConfig {
     /// Reads `config.json` of a model folder.
     ///
@@ -85,8 +96,7 @@ impl ModelConfig {
     pub fn load(dir: &Path) -> Result<Self, Error> {
         let file = dir.join("config.json");
         let text = std::fs::read_to_string(&file).map_err(|source| Error::Read { file: file.clone(), source })?;
-        let config: Self =
-            serde_json::from_str(&text).map_err(|source| Error::Parse { file: file.clone(), source })?;
+        let config: Self = serde_json::from_str(&text).map_err(|source| Error::Parse { file: file.clone(), source })?;
         config.validate(&file)?;
         Ok(config)
     }
@@ -102,6 +112,9 @@ impl ModelConfig {
         }
         if !self.rope_scaling.is_null() {
             return refuse("rope_scaling", self.rope_scaling.to_string(), "null");
+        }
+        if let Some(rope) = self.rope_parameters.as_ref().filter(|rope| rope.rope_type != "default") {
+            return refuse("rope_parameters.rope_type", format!("{:?}", rope.rope_type), "\"default\"");
         }
         if self.use_sliding_window {
             return refuse("use_sliding_window", "true".into(), "false");
@@ -130,10 +143,18 @@ impl ModelConfig {
             let expected = format!("a divisor of num_attention_heads ({})", self.num_attention_heads);
             return refuse("num_key_value_heads", self.num_key_value_heads.to_string(), &expected);
         }
-        if !(self.rms_norm_eps > 0.0 && self.rope_theta > 0.0) {
-            return refuse("rms_norm_eps", format!("{} (rope_theta {})", self.rms_norm_eps, self.rope_theta), "> 0");
+        if self.rms_norm_eps <= 0.0 {
+            return refuse("rms_norm_eps", self.rms_norm_eps.to_string(), "> 0");
+        }
+        if self.rope_theta() <= 0.0 {
+            return refuse("rope_theta", self.rope_theta().to_string(), "> 0");
         }
         Ok(())
+    }
+
+    /// Base of the rotary frequencies; 0 when the file has none.
+    pub fn rope_theta(&self) -> f64 {
+        self.rope_parameters.as_ref().map(|rope| rope.rope_theta).or(self.rope_theta).unwrap_or(0.0)
     }
 
     /// Width of one head.
@@ -169,7 +190,8 @@ impl ModelConfig {
         let (q, kv) = (hidden, self.num_key_value_heads * self.head_dim());
         let mut all = vec![("model.embed_tokens.weight".to_owned(), vec![self.vocab_size, hidden])];
         for layer in 0..self.num_hidden_layers {
-            let mut add = |name: &str, shape: &[usize]| all.push((format!("model.layers.{layer}.{name}"), shape.into()));
+            let mut add =
+                |name: &str, shape: &[usize]| all.push((format!("model.layers.{layer}.{name}"), shape.into()));
             add("input_layernorm.weight", &[hidden]);
             for (name, width) in [("q_proj", q), ("k_proj", kv), ("v_proj", kv)] {
                 add(&format!("self_attn.{name}.weight"), &[width, hidden]);
@@ -201,7 +223,7 @@ impl ModelConfig {
             "num_key_value_heads": self.num_key_value_heads,
             "hidden_act": "silu",
             "rms_norm_eps": self.rms_norm_eps,
-            "rope_theta": self.rope_theta,
+            "rope_theta": self.rope_theta(),
             "tie_word_embeddings": self.tie_word_embeddings,
             "max_position_embeddings": self.max_position_embeddings,
             "attention_dropout": 0.0,

@@ -14,7 +14,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 /// The feed-forward part of a layer: `down(silu(gate(x)) * up(x))`.
 #[derive(Module, Debug)]
-pub struct Mlp {
+pub(crate) struct Mlp {
     pub(crate) gate_proj: Linear,
     pub(crate) up_proj: Linear,
     pub(crate) down_proj: Linear,
@@ -29,7 +29,7 @@ impl Mlp {
 
 /// One layer of the decoder.
 #[derive(Module, Debug)]
-pub struct Layer {
+pub(crate) struct Layer {
     pub(crate) input_layernorm: RmsNorm,
     pub(crate) self_attn: Attention,
     pub(crate) post_attention_layernorm: RmsNorm,
@@ -85,7 +85,11 @@ impl Decoder {
     }
 
     fn layers_forward(
-        &self, tokens: Tensor<2, Int>, starts: &[usize], cache: &mut Cache, keys_only: bool,
+        &self,
+        tokens: Tensor<2, Int>,
+        starts: &[usize],
+        cache: &mut Cache,
+        keys_only: bool,
     ) -> Tensor<3> {
         let [rows, seq] = tokens.dims();
         assert_eq!(rows, starts.len(), "one start a row");

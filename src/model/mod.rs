@@ -7,7 +7,7 @@ mod decoder;
 mod rope;
 pub mod weights;
 
-pub use cache::{Cache, Prefix};
 pub(crate) use cache::indices;
+pub use cache::{Cache, Prefix};
 pub use config::{Error as ConfigError, ModelConfig};
 pub use decoder::{Decoder, padded_tokens};

@@ -64,7 +64,7 @@ mod tests {
         let device = Device::flex();
         let x = Tensor::<4>::from_data([[[[1.0f32, 2.0, 3.0, 4.0]]]], &device);
         let rope = Rope::new(&[3], 1, 4, 100.0, &device);
-        let got = rope.apply(x).into_data().to_vec::<f32>().unwrap();
+        let got = rope.apply(x).into_data().try_into_vec::<f32>().unwrap();
         // frequencies 1 and 1/10: pairs (x0, x2) and (x1, x3)
         let (a, b) = (3.0f32, 0.3f32);
         let expected = [

@@ -101,8 +101,7 @@ const FILE: &str = "model.safetensors";
 pub fn load(dir: &Path, config: &ModelConfig, device: &Device) -> Result<Decoder, Error> {
     let file = dir.join(FILE);
     let bytes = std::fs::read(&file).map_err(|source| Error::Read { file: file.clone(), source })?;
-    let tensors =
-        SafeTensors::deserialize(&bytes).map_err(|source| Error::Format { file: file.clone(), source })?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|source| Error::Format { file: file.clone(), source })?;
     let expected: HashMap<String, Vec<usize>> = config.tensors().into_iter().collect();
     let mut unknown: Vec<&str> = tensors.names().into_iter().filter(|name| !belongs(name, &expected)).collect();
     unknown.sort_unstable();
@@ -141,9 +140,9 @@ fn read(file: &Path, name: &str, shape: &[usize], view: &TensorView<'_>) -> Resu
     Ok(values)
 }
 
-/// A decoder with random weights: projections and embedding normal with standard deviation 0.02,
-/// the two projections that write to the residual stream scaled down by the depth (GPT-2), biases
-/// zero, norms one.
+/// A decoder with random weights: projections and embedding normal with a variance of one over
+/// their inputs, the two projections that write to the residual stream scaled down by the depth
+/// (GPT-2), biases zero, norms one.
 pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
     let depth = (2.0 * config.num_hidden_layers as f64).sqrt();
     let fill = |name: &str, shape: &[usize]| {
@@ -155,7 +154,7 @@ pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
             return Ok(vec![1.0; count]);
         }
         let residual = name.contains("o_proj") || name.contains("down_proj");
-        let std = if residual { 0.02 / depth } else { 0.02 };
+        let std = (shape[shape.len() - 1] as f64).powf(-0.5) / if residual { depth } else { 1.0 };
         let mut rng = seed.child(name, 0).rng();
         Ok::<_, std::convert::Infallible>((0..count).map(|_| (std * rng.normal()) as f32).collect())
     };
@@ -167,7 +166,9 @@ pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
 
 /// Makes a decoder from `tensor(name, shape)`, which gives each tensor in Hugging Face's layout.
 fn build<E>(
-    config: &ModelConfig, device: &Device, mut tensor: impl FnMut(&str, &[usize]) -> Result<Vec<f32>, E>,
+    config: &ModelConfig,
+    device: &Device,
+    mut tensor: impl FnMut(&str, &[usize]) -> Result<Vec<f32>, E>,
 ) -> Result<Decoder, E> {
     let mut parts = HashMap::new();
     for (name, shape) in config.tensors() {
@@ -206,7 +207,7 @@ fn build<E>(
         layers,
         norm: RmsNorm { gamma: vector(take("model.norm.weight")), epsilon: config.rms_norm_eps },
         lm_head: (!config.tie_word_embeddings).then(|| matrix(take("lm_head.weight"))),
-        rope_theta: config.rope_theta,
+        rope_theta: config.rope_theta(),
     };
     decoder.assert_shape(config);
     Ok(decoder)

@@ -31,7 +31,11 @@ impl QwenPolicy {
     /// # Panics
     /// When `eos` is empty.
     pub fn new(
-        model: &Decoder, tokenizer: Arc<Tokenizer>, system_prompt: Option<String>, eos: Vec<u32>, config: TrainConfig,
+        model: &Decoder,
+        tokenizer: Arc<Tokenizer>,
+        system_prompt: Option<String>,
+        eos: Vec<u32>,
+        config: TrainConfig,
     ) -> Self {
         assert!(!eos.is_empty(), "a policy needs an end-of-sequence token");
         // a fork has leaves of its own, so that agents never meet in one graph

@@ -74,7 +74,12 @@ impl Agent {
 
     /// Scores the pool with its own verifiers, draws, and updates. Returns the round's record.
     pub(super) fn learn(
-        &mut self, round: u32, root: Seed, config: &SwarmConfig, tasks: &Tasks, pool: Vec<Rollout>,
+        &mut self,
+        round: u32,
+        root: Seed,
+        config: &SwarmConfig,
+        tasks: &Tasks,
+        pool: Vec<Rollout>,
     ) -> RoundRecord {
         let pool: Vec<Rollout> = pool.into_iter().filter_map(|rollout| scored(rollout, tasks)).collect();
         let rewards: Vec<&[f64]> = pool.iter().map(|r| r.rewards.as_slice()).collect();
@@ -93,11 +98,16 @@ impl Agent {
             .map(|(rollout, advantages)| TrainingRollout { rollout, advantages, foreign: rollout.author != self.id })
             .collect();
         let stats = self.policy.update(&training, &config.decoding, self.seed.child("update", u64::from(round)));
-        self.record(round, tasks, &set, &pool, stats)
+        self.record(round, tasks, &set, &pool, &stats)
     }
 
     fn record(
-        &self, round: u32, tasks: &Tasks, set: &[&Rollout], pool: &[Rollout], stats: UpdateStats,
+        &self,
+        round: u32,
+        tasks: &Tasks,
+        set: &[&Rollout],
+        pool: &[Rollout],
+        stats: &UpdateStats,
     ) -> RoundRecord {
         let completions: Vec<&Completion> = self.own.iter().flat_map(|r| &r.completions).collect();
         let tokens = || completions.iter().flat_map(|c| &c.tokens);

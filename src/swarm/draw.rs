@@ -24,7 +24,12 @@ pub enum Selection {
 /// hold an entry a rollout of the pool; `arrival` seeds what must be the same for all readers of
 /// the round, `seed` what is the reader's own.
 pub fn draw(
-    selection: Selection, rewards: &[&[f64]], authors: &[u16], count: usize, arrival: Seed, seed: Seed,
+    selection: Selection,
+    rewards: &[&[f64]],
+    authors: &[u16],
+    count: usize,
+    arrival: Seed,
+    seed: Seed,
 ) -> Vec<usize> {
     let total = |i: usize| rewards[i].iter().sum::<f64>();
     let mut pool: Vec<usize> = (0..rewards.len()).collect();

@@ -91,7 +91,11 @@ impl Swarm {
     /// A swarm before its first round, an agent a policy. The held-out questions depend on the
     /// tasks alone: they are the same for every agent, mix and seed.
     pub fn new(
-        policies: Vec<Box<dyn Policy>>, tasks: Tasks, config: SwarmConfig, root: Seed, workers: Workers,
+        policies: Vec<Box<dyn Policy>>,
+        tasks: Tasks,
+        config: SwarmConfig,
+        root: Seed,
+        workers: Workers,
     ) -> Self {
         let agent = |(i, policy)| Agent::new(AgentId(i as u16), policy, root.child("agent", i as u64));
         let held_out = (0..config.eval_questions as u64)

@@ -69,7 +69,7 @@ impl Tasks {
         for task in &self.0 {
             let questions = (0..PROBES).map(|i| task.question(Seed::new(0).child("probe", i)));
             let held_out = questions.filter(|q| split_of(q) == Split::HeldOut).count() as u64;
-            if held_out < 4 || held_out > PROBES - 4 {
+            if !(4..=PROBES - 4).contains(&held_out) {
                 return Err(format!(
                     "tasks.{}: {held_out} of {PROBES} questions are held out, expected about one in eight: \
                      the task as configured has too few different questions",

@@ -1,1 +1,9 @@
+//! One integration crate for properties that cross modules.
+#![allow(clippy::unwrap_used)]
 
+mod floors;
+mod model;
+mod program;
+mod report;
+mod swarm;
+mod tasks;

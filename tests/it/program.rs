@@ -1,0 +1,234 @@
+//! The program as people run it: results that repeat, learning, and errors that help.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sapo(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("sapo").unwrap();
+    command.current_dir(root()).args(args);
+    command
+}
+
+/// Runs a small version of the smoke experiment and returns its `rounds.csv` files, one text.
+fn rounds(dir: &Path, extra: &[&str]) -> String {
+    let dir = dir.to_str().unwrap();
+    let mut args = vec!["run", "experiments/smoke.toml", "--out", dir, "--set", "rounds=2", "--set", "swarm.agents=3"];
+    args.extend(["--set", "mixes=[{local=3,external=0},{local=2,external=2}]", "--set", "eval.questions=8"]);
+    args.extend(extra);
+    sapo(&args).assert().success();
+    let file = |mix: &str, seed: u64| {
+        fs::read_to_string(format!("{dir}/runs/{mix}/seed-{seed}/rounds.csv")).unwrap_or_default()
+    };
+    file("3-0", 1) + &file("2-2", 1) + &file("3-0", 2) + &file("2-2", 2)
+}
+
+#[test]
+fn the_same_toml_gives_the_same_bytes_with_any_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = rounds(&dir.path().join("a"), &["--threads", "1"]);
+    assert!(one.lines().count() > 12 && one.contains("0."), "{one}");
+    assert_eq!(one, rounds(&dir.path().join("b"), &["--threads", "2"]));
+    assert_ne!(one, rounds(&dir.path().join("c"), &["--set", "seeds=[2]"]));
+    for file in ["table.md", "table.csv", "cumulative.png", "smoothed.png", "raw.png", "tasks.png", "experiment.toml"] {
+        assert!(dir.path().join("a").join(file).exists(), "{file}");
+    }
+    // the report needs nothing but the CSV files, and repeats to the byte
+    let table = fs::read(dir.path().join("a/table.md")).unwrap();
+    fs::remove_file(dir.path().join("a/table.md")).unwrap();
+    fs::remove_file(dir.path().join("a/experiment.toml")).unwrap();
+    sapo(&["report", dir.path().join("a").to_str().unwrap()]).assert().success();
+    assert_eq!(table, fs::read(dir.path().join("a/table.md")).unwrap());
+}
+
+#[test]
+fn a_small_swarm_learns() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let args = ["run", "experiments/smoke.toml", "--out", out, "--set", "rounds=40", "--set", "swarm.agents=3"];
+    let easy = ["--set", "mixes=[{local=4,external=4}]", "--set", "tasks.names=[\"basic_arithmetic\"]"];
+    sapo(&[&args[..], &easy[..], &["--set", "train.learning_rate=1e-3"]].concat()).assert().success();
+    let mut reader = csv::Reader::from_path(dir.path().join("runs/4-4/seed-1/rounds.csv")).unwrap();
+    let column = reader.headers().unwrap().iter().position(|name| name == "own_reward").unwrap();
+    let rewards: Vec<f64> = reader.records().map(|row| row.unwrap()[column].parse().unwrap()).collect();
+    let mean = |rows: &[f64]| rows.iter().sum::<f64>() / rows.len() as f64;
+    let (start, end) = (mean(&rewards[..30]), mean(&rewards[rewards.len() - 30..]));
+    assert!(end > start + 0.05 && end > 2.0 * start, "own reward went from {start} to {end}");
+}
+
+/// One clear line with these words, and an exit code that is not 0.
+fn fails(args: &[&str], words: &[&str]) {
+    let output = sapo(args).assert().failure().get_output().clone();
+    let message = String::from_utf8(output.stderr).unwrap();
+    for word in words {
+        assert!(message.contains(word), "{args:?}: no {word:?} in: {message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+}
+
+#[test]
+fn bad_experiments_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("never");
+    let check = |set: &str, words: &[&str]| {
+        fails(&["check", "experiments/smoke.toml", "--set", set], words);
+        fails(&["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", set], words);
+        assert!(!out.exists(), "nothing is written before the experiment is known to be good");
+    };
+    check("swarm.selektion=uniform", &["selektion", "expected", "selection"]);
+    check("swarm.selection=best", &["best", "nonzero-advantage"]);
+    check("rounds=many", &["rounds", "many"]);
+    check("rounds=0", &["rounds: found 0, expected at least 1"]);
+    check("rounds=-3", &["rounds", "-3"]);
+    check("mixes=[{local=0,external=0}]", &["mixes[0]", "0 local and 0 external", "expected"]);
+    check("mixes=[]", &["mixes: found an empty list"]);
+    check("seeds=[1,1]", &["seeds: found 1 twice"]);
+    check("tasks.names=[\"chess\"]", &["unknown task \"chess\"", "basic_arithmetic"]);
+    check("tasks.difficulty.binary_matrix.min_n=9", &["binary_matrix", "min_n"]);
+    check("train.epsilon=1.5", &["train.epsilon: found 1.5"]);
+    check("train.loss_type=sapo", &["sapo", "bnpo"]);
+    check("generate.top_p=2", &["generate.top_p: found 2"]);
+    check("generate.max_completion_length=1000", &["max_completion_length", "positions"]);
+    check("model.path=models/none", &["models/none/config.json"]);
+    check("device.kind=cuda", &["device.kind", "cuda"]);
+    check("nonsense", &["--set nonsense", "expected key=value"]);
+    check("model.x.y=1", &["x"]);
+    fails(&["run", "experiments/none.toml"], &["experiments/none.toml", "cannot be read"]);
+}
+
+#[test]
+fn mistakes_in_the_file_carry_their_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.toml");
+    let text = fs::read_to_string(root().join("experiments/smoke.toml")).unwrap();
+    fs::write(&file, text.replace("learning_rate ", "learning_rat ")).unwrap();
+    fails(&["check", file.to_str().unwrap()], &["x.toml", "line", "unknown field `learning_rat`", "learning_rate"]);
+}
+
+#[test]
+fn folders_that_cannot_be_used_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "in the way").unwrap();
+    let below = file.join("results");
+    fails(&["run", "experiments/smoke.toml", "--out", below.to_str().unwrap()], &["file/results", "cannot be made"]);
+    fails(&["report", dir.path().to_str().unwrap()], &["runs"]);
+    // the results of another experiment are not mixed with, nor lost
+    let out = dir.path().join("out");
+    let text = rounds(&out, &[]);
+    let args = ["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", "rounds=1"];
+    fails(&args, &["another experiment", "rounds = 2", "rounds = 1", "--fresh"]);
+    assert_eq!(rounds(&out, &[]), text);
+}
+
+/// A copy of the base model with one file changed.
+fn broken(change: impl FnOnce(&Path)) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(root().join("models/tiny")).unwrap() {
+        let path: PathBuf = entry.unwrap().path();
+        fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
+    }
+    change(dir.path());
+    let set = format!("model.path={:?}", dir.path().to_str().unwrap());
+    (dir, set)
+}
+
+fn rewrite(dir: &Path, change: impl Fn(&str, Vec<usize>, Vec<u8>) -> Option<(Vec<usize>, Vec<u8>)>) {
+    let file = dir.join("model.safetensors");
+    let bytes = fs::read(&file).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let kept: Vec<_> = tensors
+        .iter()
+        .filter_map(|(name, view)| Some((name, change(name, view.shape().into(), view.data().into())?)))
+        .collect();
+    let views = kept.iter().map(|(name, (shape, data))| {
+        (*name, safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), data).unwrap())
+    });
+    fs::write(&file, safetensors::serialize(views, None).unwrap()).unwrap();
+}
+
+#[test]
+fn broken_model_folders_are_named() {
+    let check = |change: &dyn Fn(&Path), words: &[&str]| {
+        let (_dir, set) = broken(change);
+        fails(&["check", "experiments/smoke.toml", "--set", &set], words);
+    };
+    check(&|dir| fs::remove_file(dir.join("model.safetensors")).unwrap(), &["model.safetensors", "cannot be read"]);
+    check(&|dir| fs::remove_file(dir.join("tokenizer.json")).unwrap(), &["tokenizer.json"]);
+    check(&|dir| fs::write(dir.join("model.safetensors"), "junk").unwrap(), &["not a safetensors file"]);
+    check(
+        &|dir| rewrite(dir, |name, shape, data| (!name.ends_with("q_proj.bias")).then_some((shape, data))),
+        &["model.layers.0.self_attn.q_proj.bias", "missing", "expected with shape"],
+    );
+    check(
+        &|dir| {
+            rewrite(dir, |name, shape, data| {
+                if name == "model.norm.weight" { Some((vec![1], data[..4].into())) } else { Some((shape, data)) }
+            });
+        },
+        &["model.norm.weight", "[1]", "config.json asks for"],
+    );
+    check(
+        &|dir| {
+            rewrite(dir, |name, shape, mut data| {
+                if name == "model.norm.weight" {
+                    data[..4].copy_from_slice(&f32::NAN.to_le_bytes());
+                }
+                Some((shape, data))
+            });
+        },
+        &["model.norm.weight", "not finite"],
+    );
+    let edit = |from: &'static str, to: &'static str| {
+        move |dir: &Path| {
+            let file = dir.join("config.json");
+            let text = fs::read_to_string(&file).unwrap();
+            let line = text.lines().find(|line| line.contains(from)).unwrap();
+            fs::write(&file, text.replace(line, to)).unwrap();
+        }
+    };
+    check(&edit("\"vocab_size\"", "\"vocab_size\": 100,"), &["vocab_size of 100", "tokenizer.json"]);
+    check(&edit("\"model_type\"", "\"model_type\": \"llama\","), &["model_type", "llama", "qwen2"]);
+    check(&edit("\"hidden_size\"", "\"hidden_size\": \"big\","), &["config.json", "invalid type"]);
+    check(&edit("\"rope_theta\"", "\"rope_theta\": 0.0,"), &["rope_theta", "found 0"]);
+}
+
+#[test]
+fn asking_prints_completions_and_scores() {
+    let experiment = ["--experiment", "experiments/smoke.toml", "--model", "models/tiny"];
+    let ask = |args: &[&str]| {
+        let output = sapo(&[&["ask"], &experiment[..], args].concat()).assert().success().get_output().clone();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let task = ["--task", "basic_arithmetic", "--seed", "3", "-n", "3", "--max-completion-length", "12"];
+    let text = ask(&task);
+    assert!(text.contains("--- prompt\nQuestion: ") && text.contains("--- completion 3: ") && text.contains("score"));
+    assert_eq!(text, ask(&task), "the same seed gives the same answers");
+    let json = ask(&[&task[..], &["--json", "--greedy"]].concat());
+    let objects: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 3);
+    assert!(objects.windows(2).all(|pair| pair[0] == pair[1]), "greedy answers are all the same");
+    for key in ["text", "tokens", "finish_reason", "score"] {
+        assert!(objects[0].get(key).is_some_and(|v| !v.is_null()), "{key}");
+    }
+    let chat = ask(&["--chat", "What is 1 + 1?", "--max-completion-length", "3"]);
+    assert!(chat.contains("Question: What is 1 + 1?\nAnswer: "));
+    let prompt = ask(&["--prompt", "Question", "--max-completion-length", "3", "--json"]);
+    assert!(prompt.contains("\"score\":null"));
+    fails(&["ask", "--model", "models/tiny"], &["--task", "--chat", "--prompt"]);
+    fails(&["ask", "--model", "models/tiny", "--prompt", ""], &["prompt has no token"]);
+    fails(&["ask", "--model", "models/tiny", "--chat", "x", "-n", "0"], &["-n: found 0"]);
+}
+
+#[test]
+fn the_plan_of_an_experiment_is_printed() {
+    let output = sapo(&["check", "experiments/ablation.toml"]).assert().success().get_output().clone();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for word in ["8 agents", "mix 8 / 0    512 completions a round", "Adam", "memory", "cpu"] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The round loop on scripted policies: who trains on what.
+
+use sapo::policy::{Decoding, Policy, ScriptedPolicy, Trained};
+use sapo::record::RoundRecord;
+use sapo::rollout::ScaleRewards;
+use sapo::seed::Seed;
+use sapo::swarm::{Bus, Mix, QuestionStream, Selection, Split, Swarm, SwarmConfig, Tasks, Workers, split_of};
+use sapo::task::Scoring;
+use sapo::task::catalog::{TaskConfigs, build};
+use std::sync::{Arc, Mutex};
+
+type Log = Arc<Mutex<Vec<Trained>>>;
+
+fn tasks() -> Tasks {
+    let configs = TaskConfigs::default();
+    let names = ["basic_arithmetic", "base_conversion"];
+    Tasks::new(names.map(|name| build(name, &configs, Scoring::Exact).unwrap()).into())
+}
+
+fn config(local: usize, external: usize) -> SwarmConfig {
+    SwarmConfig {
+        mix: Mix { local, external },
+        selection: Selection::NonzeroAdvantage,
+        questions: QuestionStream::Independent,
+        num_generations: 8,
+        decoding: Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length: 64 },
+        scale_rewards: ScaleRewards::Group,
+        eval_questions: 16,
+        eval_every: 2,
+        rounds: 5,
+    }
+}
+
+fn swarm(policies: Vec<ScriptedPolicy>, config: SwarmConfig, threads: usize) -> (Swarm, Vec<Log>) {
+    let logs = policies.iter().map(ScriptedPolicy::log).collect();
+    let boxed = policies.into_iter().map(|p| Box::new(p) as Box<dyn Policy>).collect();
+    (Swarm::new(boxed, tasks(), config, Seed::new(4), Workers::new(threads).unwrap()), logs)
+}
+
+/// Records and logs of a run of agents with these skills.
+fn run(skills: &[f64], config: SwarmConfig, rounds: u32, threads: usize) -> (Vec<RoundRecord>, Vec<Vec<Trained>>) {
+    let policies = skills.iter().map(|&skill| ScriptedPolicy::with_skill(skill)).collect();
+    let (mut swarm, logs) = swarm(policies, config, threads);
+    let records = (1..=rounds).flat_map(|round| swarm.step(round, |_| ())).collect();
+    (records, logs.iter().map(|log| log.lock().unwrap().clone()).collect())
+}
+
+#[test]
+fn every_mix_trains_on_i_own_and_j_external_and_never_its_own_as_anothers() {
+    for (local, external) in [(8, 0), (6, 2), (4, 4), (2, 6)] {
+        let (records, logs) = run(&[0.5; 8], config(local, external), 3, 2);
+        assert_eq!(records.len(), 24);
+        for record in &records {
+            assert_eq!((record.own_groups, record.external_groups), (local, external));
+            assert_eq!(record.pool_groups, 7 * local);
+            assert_eq!(record.completions, 8 * local);
+        }
+        for (agent, log) in logs.iter().enumerate() {
+            for trained in log {
+                let own = trained.iter().filter(|(author, ..)| usize::from(author.0) == agent).count();
+                assert_eq!((own, trained.len()), (local, local + external));
+                let mut names: Vec<_> = trained.iter().map(|(author, index, _)| (*author, *index)).collect();
+                names.sort_unstable();
+                names.dedup();
+                assert_eq!(names.len(), trained.len(), "no rollout twice");
+                let external = trained.iter().filter(|(author, ..)| usize::from(author.0) != agent);
+                external.for_each(|(_, _, advantages)| assert!(advantages.iter().any(|a| *a != 0.0)));
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_matter() {
+    let skills = [0.1, 0.5, 0.9, 0.3, 0.6];
+    let one = run(&skills, config(3, 3), 3, 1);
+    assert_eq!(one, run(&skills, config(3, 3), 3, 2));
+    assert_eq!(one, run(&skills, config(3, 3), 3, 4));
+}
+
+#[test]
+fn the_order_of_publishing_does_not_matter() {
+    let (swarm, _) = {
+        let (mut swarm, logs) = swarm((0..3).map(|_| ScriptedPolicy::with_skill(0.5)).collect(), config(2, 2), 1);
+        swarm.step(1, |_| ());
+        (swarm, logs)
+    };
+    let pool = |order: &[usize]| {
+        let mut bus = Bus::default();
+        order.iter().for_each(|&i| bus.publish(swarm.agents()[i].own()));
+        bus.of_others(swarm.agents()[0].id())
+    };
+    assert_eq!(pool(&[0, 1, 2]), pool(&[2, 0, 1]));
+    assert_eq!(pool(&[1, 2]).len(), 4);
+    assert!(pool(&[0, 1, 2]).iter().all(|r| r.rewards.is_empty() && r.completions[0].tokens.is_empty()));
+}
+
+#[test]
+fn without_external_rollouts_agents_are_alone() {
+    let together = run(&[0.5, 0.5, 0.5], config(4, 0), 3, 2).1;
+    // the first agent of a swarm of one has the same number, so the same seed
+    let alone = run(&[0.5], config(4, 0), 3, 1).1;
+    assert_eq!(together[0], alone[0]);
+    assert_ne!(together[0], together[1]);
+}
+
+#[test]
+fn an_agent_that_asks_nothing_learns_from_the_others() {
+    let (records, logs) = run(&[0.5; 3], config(0, 2), 1, 1);
+    assert!(logs.iter().all(|log| log[0].is_empty()), "nobody asks, so the pool is empty");
+    assert_eq!(records[0].own_reward, None);
+    assert_eq!(records[0].frac_reward_zero_std, None);
+}
+
+#[test]
+fn fewer_than_j_left_takes_what_there_is() {
+    // one agent in three gives answers with signal
+    let (records, logs) = run(&[0.5, 0.0, 0.0], config(2, 6), 4, 2);
+    assert!(records.iter().any(|r| r.agent == 1 && (1..6).contains(&r.external_groups)), "{records:?}");
+    assert!(records.iter().filter(|r| r.agent == 0).all(|r| r.external_groups == 0), "the others have no signal");
+    assert_eq!(logs[0].len(), 4, "an update every round all the same");
+}
+
+#[test]
+fn a_round_in_which_nobody_learns_is_visible() {
+    let (records, logs) = run(&[0.0; 3], config(2, 2), 1, 1);
+    for record in &records {
+        assert_eq!((record.own_reward, record.train_reward), (Some(0.0), Some(0.0)));
+        assert_eq!(record.frac_reward_zero_std, Some(1.0));
+        assert_eq!(record.pool_nonzero_frac, Some(0.0));
+        assert_eq!((record.loss, record.external_groups), (None, 0));
+    }
+    assert!(logs[0][0].iter().all(|(_, _, advantages)| advantages.iter().all(|a| *a == 0.0)));
+}
+
+#[test]
+fn groups_of_one_have_no_signal_and_groups_of_any_length_are_legal() {
+    for length in [1, 2, 3, 11] {
+        let config = SwarmConfig { num_generations: length, ..config(3, 3) };
+        let (records, logs) = run(&[0.5; 4], config, 2, 2);
+        assert!(logs[0][0].iter().all(|(_, _, advantages)| advantages.len() == length));
+        if length == 1 {
+            assert!(records.iter().all(|r| r.external_groups == 0 && r.frac_reward_zero_std == Some(1.0)));
+        }
+    }
+}
+
+#[test]
+fn rewards_are_recomputed_from_what_was_said() {
+    let (records, _) = run(&[1.0, 0.0], config(2, 2), 2, 1);
+    for record in records {
+        let expected = if record.agent == 0 { 1.0 } else { 0.0 };
+        assert_eq!(record.own_reward, Some(expected));
+        assert_eq!(record.train_reward, Some(expected), "groups without signal are not drawn");
+        assert_eq!(record.eval_reward.is_some(), record.round == 1, "every second round and the last");
+        assert_eq!(record.eval_reward.unwrap_or(expected), expected);
+    }
+    // uniform draws bring the others' rewards into the training set, scored by the reader
+    let uniform = SwarmConfig { selection: Selection::Uniform, ..config(2, 2) };
+    let (records, _) = run(&[1.0, 0.0], uniform, 1, 1);
+    assert!(records.iter().all(|r| r.train_reward == Some(0.5)), "{records:?}");
+}
+
+#[test]
+fn question_streams_are_shared_or_independent() {
+    let texts = |questions: QuestionStream| {
+        let policies = (0..3).map(|_| ScriptedPolicy::with_skill(0.5)).collect();
+        let (mut swarm, _) = swarm(policies, SwarmConfig { questions, ..config(6, 0) }, 1);
+        swarm.step(1, |_| ());
+        let of = |i: usize| swarm.agents()[i].own().iter().map(|r| r.question.text.clone()).collect::<Vec<_>>();
+        [of(0), of(1), of(2)]
+    };
+    let shared = texts(QuestionStream::Shared);
+    assert!(shared[0] == shared[1] && shared[1] == shared[2]);
+    let independent = texts(QuestionStream::Independent);
+    assert!(independent[0] != independent[1] && independent[1] != independent[2]);
+    assert!(shared.iter().chain(&independent).flatten().all(|text| !text.is_empty()));
+}
+
+#[test]
+fn held_out_questions_are_the_same_for_all_and_never_trained_on() {
+    let make = |seed: u64, local: usize| {
+        let policies: Vec<Box<dyn Policy>> = vec![Box::new(ScriptedPolicy::with_skill(0.5))];
+        Swarm::new(policies, tasks(), config(local, 0), Seed::new(seed), Workers::new(1).unwrap())
+    };
+    let mut first = make(1, 8);
+    assert_eq!(first.held_out(), make(2, 3).held_out());
+    assert!(first.held_out().iter().all(|q| split_of(q) == Split::HeldOut));
+    for round in 1..=20 {
+        first.step(round, |_| ());
+        assert!(first.agents()[0].own().iter().all(|r| split_of(&r.question) == Split::Training));
+    }
+}
