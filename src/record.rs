@@ -38,7 +38,8 @@ pub struct RoundRecord {
     pub kl: Option<f64>,
     /// Mean log-prob of own completion tokens when they were generated.
     pub own_logp: Option<f64>,
-    /// Mean log-prob of the external completion tokens trained on, before the update.
+    /// Mean log-prob, before the update, of the external completion tokens that it computed: those
+    /// with an advantage, or all where beta is not 0.
     pub foreign_logp: Option<f64>,
     /// Share of own completions whose text encodes to other tokens than were generated.
     pub reencode_mismatch_frac: Option<f64>,
@@ -93,10 +94,11 @@ impl RoundRecord {
     }
 }
 
-/// Six significant decimals are more than any of these numbers carries; NaN has no cell.
+/// The shortest text that reads back as the same 32-bit float, which is more than any of these
+/// numbers carries. NaN has no cell, and there is one zero.
 fn number(value: Option<f64>) -> String {
-    match value {
-        Some(v) if v.is_finite() => format!("{:.6}", v + 0.0),
+    match value.map(|v| v as f32) {
+        Some(v) if v.is_finite() => (v + 0.0).to_string(),
         _ => String::new(),
     }
 }
@@ -116,7 +118,8 @@ mod tests {
         };
         let cells = record.cells(&["bf".to_owned()]);
         let cell = |name: &str| cells.iter().find(|(n, _)| n == name).unwrap().1.clone();
-        assert_eq!(cell("own_reward"), "0.500000");
+        assert_eq!(cell("own_reward"), "0.5");
+        assert_eq!((number(Some(-0.0)), number(Some(1e-7))), ("0".to_owned(), "0.0000001".to_owned()));
         assert_eq!(cell("loss"), "");
         assert_eq!(cell("eval_reward"), "");
         assert_eq!(cell("reward_bf"), "");

@@ -48,8 +48,11 @@ impl Tokenizer {
     /// Names the file that is missing or malformed.
     pub fn load(dir: &Path) -> Result<Self, Error> {
         let file = dir.join("tokenizer.json");
-        let prompts = tokenizers::Tokenizer::from_file(&file)
-            .map_err(|e| Error { file: file.clone(), problem: format!("cannot be read as a tokenizer: {e}") })?;
+        let fail = |e| Error { file: file.clone(), problem: format!("cannot be read as a tokenizer: {e}") };
+        let mut prompts = tokenizers::Tokenizer::from_file(&file).map_err(fail)?;
+        // some folders store how to cut and fill batches; nothing may be cut here without a word
+        prompts.with_truncation(None).map_err(fail)?;
+        prompts.with_padding(None);
         let mut completions = prompts.clone();
         completions.set_encode_special_tokens(true);
         Ok(Self { prompts, completions, template: Template::load(dir)? })
@@ -192,4 +195,74 @@ pub fn train(texts: &[String], vocab_size: usize, dir: &Path) -> Result<(), Erro
     tokenizer.train(&mut trainer, texts.iter().map(String::as_str)).map_err(fail)?;
     tokenizer.save(&file, true).map_err(fail)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(template: Option<&str>) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let texts: Vec<String> = (0..50).map(|i| format!("The answer is {i}. <answer>{}</answer>", i * 37)).collect();
+        train(&texts, 300, dir.path()).unwrap();
+        if let Some(template) = template {
+            let config = serde_json::json!({"chat_template": template, "eos_token": END_OF_TEXT});
+            std::fs::write(dir.path().join("tokenizer_config.json"), config.to_string()).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn any_text_survives_and_digits_stand_alone() {
+        let dir = folder(None);
+        let tokenizer = Tokenizer::load(dir.path()).unwrap();
+        for text in
+            ["", " leading", "nul \0", "line\u{2028}separator", "emoji 🦀", "a\r\n\tb", "<|endoftext|>", "12345"]
+        {
+            assert_eq!(tokenizer.decode(&tokenizer.encode_completion(text)), text);
+        }
+        assert_eq!(tokenizer.encode_completion("12345").len(), 5);
+        assert!(tokenizer.encode_completion("The answer is").len() < 6, "words were merged");
+        let end = tokenizer.token_id(END_OF_TEXT).unwrap();
+        assert!(!tokenizer.encode_completion("a<|endoftext|>b").contains(&end), "in a completion it is text");
+        assert!(tokenizer.encode_prompt("a<|endoftext|>b").unwrap().contains(&end));
+        assert!(tokenizer.vocab_size() <= 300);
+    }
+
+    #[test]
+    fn training_twice_gives_the_same_file() {
+        let read = |dir: &Path| std::fs::read(dir.join("tokenizer.json")).unwrap();
+        assert_eq!(read(folder(None).path()), read(folder(None).path()));
+    }
+
+    #[test]
+    fn templates_are_rendered_as_jinja2_would() {
+        let template = "{%- for message in messages %}\n    {{- '[' + message.role.upper() + ']' + \
+                        message['content'].strip() + eos_token }}\n{%- endfor %}\n{% if add_generation_prompt %}\n[ASSISTANT]{% endif %}";
+        let dir = folder(Some(template));
+        let tokenizer = Tokenizer::load(dir.path()).unwrap();
+        let shown = |system| tokenizer.decode(&tokenizer.prompt(system, " hi ").unwrap());
+        assert_eq!(shown(None), "[USER]hi<|endoftext|>[ASSISTANT]");
+        assert_eq!(shown(Some("be brief")), "[SYSTEM]be brief<|endoftext|>[USER]hi<|endoftext|>[ASSISTANT]");
+    }
+
+    #[test]
+    fn without_a_template_the_text_stands_as_it_is() {
+        let dir = folder(None);
+        let tokenizer = Tokenizer::load(dir.path()).unwrap();
+        assert!(!tokenizer.has_template());
+        assert_eq!(tokenizer.decode(&tokenizer.prompt(Some("ignored"), "Hello?").unwrap()), "Hello?");
+        assert!(tokenizer.prompt(None, "").is_err(), "an empty prompt cannot be continued");
+    }
+
+    #[test]
+    fn bad_folders_are_named() {
+        let message = |dir: &Path| Tokenizer::load(dir).err().unwrap().to_string();
+        let empty = tempfile::tempdir().unwrap();
+        assert!(message(empty.path()).contains("tokenizer.json: cannot be read"));
+        let broken = folder(Some("{{ messages[0].content }"));
+        assert!(message(broken.path()).contains("the chat template cannot be rendered"));
+        let refusing = folder(Some("{{ raise_exception('no users') }}"));
+        assert!(message(refusing.path()).contains("no users"));
+    }
 }

@@ -31,12 +31,19 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let outcome = outcome.into_iter().next().context("one piece of work gives one result")??;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{} parameters in {}", outcome.parameters, recipe.out.display())?;
-    writeln!(out, "on held-out questions at temperature 1, exact scores:")?;
-    for (task, reward) in &outcome.tasks {
-        writeln!(out, "  {task:<24} {:.2} %", 100.0 * reward)?;
+    for (split, measured) in &outcome.measured {
+        writeln!(out, "on {} questions at temperature 1, exact scores:", format!("{split:?}").to_lowercase())?;
+        for (task, reward) in &measured.tasks {
+            writeln!(out, "  {task:<24} {:6.2} %", 100.0 * reward)?;
+        }
+        for (what, share) in [
+            ("all tasks", measured.reward),
+            ("answers in tags", measured.tagged),
+            ("of these right", measured.right_in_tags),
+            ("ended by themselves", measured.ended),
+        ] {
+            writeln!(out, "  {what:<24} {:6.2} %", 100.0 * share)?;
+        }
     }
-    writeln!(out, "  {:<24} {:.2} %", "all tasks", 100.0 * outcome.reward)?;
-    writeln!(out, "  {:<24} {:.2} %", "right, where in tags", 100.0 * outcome.right_in_tags)?;
-    writeln!(out, "  {:<24} {:.2} %", "ended by themselves", 100.0 * outcome.ended)?;
     Ok(())
 }

@@ -110,6 +110,9 @@ pub struct EvalTable {
     pub questions: usize,
 }
 
+/// Most rollouts of a kind, and most completions of one.
+const MOST: usize = 4096;
+
 impl Experiment {
     /// Reads an experiment, applies `key=value` overrides, and checks every value.
     ///
@@ -131,17 +134,22 @@ impl Experiment {
         distinct("mixes", &pairs)?;
         for (i, mix) in self.mixes.iter().enumerate() {
             let key = format!("mixes[{i}]");
-            check(mix.local + mix.external > 0, &key, "0 local and 0 external".into(), "at least one rollout")?;
+            let found = format!("{} local and {} external", mix.local, mix.external);
+            let sizes = mix.local <= MOST && mix.external <= MOST;
+            check(sizes, &key, found.clone(), &format!("at most {MOST} of each"))?;
+            check(mix.local + mix.external > 0, &key, found, "at least one rollout")?;
         }
         let agents = self.swarm.agents;
         check((1..=1024).contains(&agents), "swarm.agents", agents.to_string(), "1 to 1024")?;
         let generate = &self.generate;
         let group = generate.num_generations;
-        check(group > 0, "generate.num_generations", "0".into(), "at least 1 (2 for a signal)")?;
+        let range = format!("1 to {MOST} (2 for a signal)");
+        check((1..=MOST).contains(&group), "generate.num_generations", group.to_string(), &range)?;
         let longest = generate.max_completion_length;
         check(longest > 0, "generate.max_completion_length", "0".into(), "at least 1")?;
         let warmth = generate.temperature;
-        check(warmth >= 0.0 && warmth.is_finite(), "generate.temperature", warmth.to_string(), "0 or more")?;
+        let sane = warmth == 0.0 || (0.01..=100.0).contains(&warmth);
+        check(sane, "generate.temperature", warmth.to_string(), "0 (greedy) or 0.01 to 100")?;
         let top_p = generate.top_p;
         check((0.0..=1.0).contains(&top_p), "generate.top_p", top_p.to_string(), "0 to 1")?;
         let evaluates = self.eval.every == 0 || self.eval.questions > 0;

@@ -14,6 +14,6 @@ pub use base::Base;
 pub use config::{Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SwarmTable, TasksTable};
 pub use device::{DeviceConfig, DeviceKind};
 pub use plan::{Memory, Plan};
-pub use recipe::{Content, Form, ModelShape, Outcome, Recipe, RecipeTasks, RecipeTrain};
+pub use recipe::{Content, Form, Measured, ModelShape, Outcome, Recipe, RecipeTasks, RecipeTrain};
 pub use results::{Results, RunFiles};
 pub use run::{Progress, run};

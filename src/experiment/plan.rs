@@ -7,7 +7,7 @@ use crate::swarm::{Mix, Split};
 use anyhow::{Result, anyhow, ensure};
 use std::fmt;
 
-/// Questions looked at to learn how long prompts are.
+/// Questions of each split looked at to learn how long prompts are.
 const PROBES: u64 = 256;
 
 /// Memory in bytes.
@@ -59,10 +59,10 @@ impl Plan {
         experiment.device.open()?;
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         let system_prompt = experiment.model.system_prompt.as_deref();
-        let lengths = (0..PROBES).map(|i| {
-            let question = tasks.question(Split::Training, Seed::new(0).child("plan", i));
-            Ok(base.tokenizer.prompt(system_prompt, &question.text)?.len())
+        let questions = (0..PROBES).flat_map(|i| {
+            [Split::Training, Split::HeldOut].map(|split| tasks.question(split, Seed::new(0).child("plan", i)))
         });
+        let lengths = questions.map(|question| Ok(base.tokenizer.prompt(system_prompt, &question.text)?.len()));
         let lengths = lengths.collect::<Result<Vec<usize>>>()?;
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let completion = experiment.generate.max_completion_length;
@@ -135,14 +135,19 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "prompts      {:.1} tokens on average, {} at most (of {PROBES} seen)",
-            self.prompt.0, self.prompt.1
+            "prompts      {:.1} tokens on average, {} at most (of {} seen)",
+            self.prompt.0,
+            self.prompt.1,
+            2 * PROBES
         )?;
         for (mix, completions) in &self.mixes {
             let all = completions * self.rounds as usize;
             let tokens = all * self.max_completion_length;
             let name = format!("{} / {}", mix.local, mix.external);
             writeln!(f, "mix {name:<8} {completions} completions a round, {all} a run, {tokens} tokens at most")?;
+            if mix.external > 0 && (mix.local == 0 || self.agents == 1) {
+                writeln!(f, "             note: nobody else generates, so there is nothing to draw")?;
+            }
         }
         let memory = &self.memory;
         for (name, bytes) in [

@@ -9,8 +9,8 @@ use crate::model::{Decoder, ModelConfig, weights};
 use crate::rollout::{FinishReason, Question, mean};
 use crate::seed::{Rng, Seed};
 use crate::swarm::{Split, Tasks};
-use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
+use crate::task::{Scoring, extract_answer};
 use crate::tokenizer::{self, Tokenizer};
 use anyhow::{Context, Result, anyhow, ensure};
 use burn::module::Module;
@@ -114,19 +114,28 @@ pub struct RecipeTrain {
     pub max_completion_length: usize,
 }
 
-/// What the finished model does on held-out questions at temperature 1.
+/// A finished model.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// What it does on questions of each split.
+    pub measured: Vec<(Split, Measured)>,
+    /// Parameters of the decoder.
+    pub parameters: usize,
+}
+
+/// What a model does at temperature 1.
+#[derive(Clone, Debug)]
+pub struct Measured {
     /// Name of each task and its mean exact score.
     pub tasks: Vec<(String, f64)>,
     /// Mean exact score over all tasks.
     pub reward: f64,
     /// Share of completions that end by themselves.
     pub ended: f64,
-    /// Share of the answers within tags that are right.
+    /// Share of completions with an answer within tags.
+    pub tagged: f64,
+    /// Share of those that are right.
     pub right_in_tags: f64,
-    /// Parameters of the decoder.
-    pub parameters: usize,
 }
 
 impl Recipe {
@@ -175,7 +184,12 @@ impl Recipe {
             watch(step + 1, loss);
         }
         weights::save(&model, &config, &self.out)?;
-        self.measure(&model.valid(), &config, &tasks, &tokenizer, eos)
+        let model = model.valid();
+        let mut measured = Vec::new();
+        for split in [Split::Training, Split::HeldOut] {
+            measured.push((split, self.measure(&model, split, &tasks, &tokenizer, eos)?));
+        }
+        Ok(Outcome { measured, parameters: config.parameters() })
     }
 
     fn write_tokenizer(&self, tasks: &Tasks, seed: Seed) -> Result<()> {
@@ -266,44 +280,40 @@ impl Recipe {
     fn measure(
         &self,
         model: &Decoder,
-        config: &ModelConfig,
+        split: Split,
         tasks: &Tasks,
         tokenizer: &Tokenizer,
         eos: u32,
-    ) -> Result<Outcome> {
+    ) -> Result<Measured> {
         let seed = Seed::new(self.seed).child("measure", 0);
         let max_completion_length = self.train.max_completion_length;
         let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length };
-        let count = self.train.eval_questions as u64;
-        let questions: Vec<Question> =
-            (0..count).map(|i| tasks.question(Split::HeldOut, seed.child("question", i))).collect();
-        let prompts = questions.iter().map(|q| tokenizer.prompt(None, &q.text)).collect::<Result<Vec<_>, _>>()?;
+        let question = |i: u64| tasks.question(split, seed.child("question", i));
+        let questions: Vec<Question> = (0..self.train.eval_questions as u64).map(question).collect();
         let (mut scores, mut ended, mut tagged) = (Vec::new(), Vec::new(), Vec::new());
-        for (chunk, (questions, prompts)) in questions.chunks(64).zip(prompts.chunks(64)).enumerate() {
-            let groups = generate(model, prompts, 8, &decoding, &[eos], seed.child("generate", chunk as u64));
-            for (question, group) in questions.iter().zip(groups) {
-                for generated in group {
-                    let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).filter(|id| *id != eos).collect();
-                    let text = tokenizer.decode(&ids);
-                    let score = tasks.score(question, &text).unwrap_or(0.0);
-                    scores.push((question.task.clone(), score));
-                    ended.push(f64::from(u8::from(generated.finish_reason == FinishReason::Stop)));
-                    if crate::task::extract_answer(&text).is_some() {
-                        tagged.push(score);
-                    }
-                }
+        for (chunk, questions) in questions.chunks(64).enumerate() {
+            let prompts = questions.iter().map(|q| tokenizer.prompt(None, &q.text)).collect::<Result<Vec<_>, _>>()?;
+            let groups = generate(model, &prompts, 8, &decoding, &[eos], seed.child("generate", chunk as u64));
+            let pairs = questions.iter().zip(groups).flat_map(|(q, group)| group.into_iter().map(move |g| (q, g)));
+            for (question, generated) in pairs {
+                let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).filter(|id| *id != eos).collect();
+                let text = tokenizer.decode(&ids);
+                let score = tasks.score(question, &text).unwrap_or(0.0);
+                scores.push((question.task.clone(), score));
+                ended.push(f64::from(u8::from(generated.finish_reason == FinishReason::Stop)));
+                tagged.extend(extract_answer(&text).map(|_| score));
             }
         }
         let of_task = |name: &String| {
             let scores = scores.iter().filter(|(task, _)| task == name).map(|(_, score)| *score);
             mean(&scores.collect::<Vec<_>>())
         };
-        Ok(Outcome {
+        Ok(Measured {
             tasks: tasks.names().iter().map(|name| (name.clone(), of_task(name))).collect(),
             reward: mean(&scores.iter().map(|(_, score)| *score).collect::<Vec<_>>()),
             ended: mean(&ended),
+            tagged: tagged.len() as f64 / scores.len() as f64,
             right_in_tags: mean(&tagged),
-            parameters: config.parameters(),
         })
     }
 }

@@ -21,9 +21,11 @@ impl Results {
     pub fn open(dir: &Path, experiment: &Experiment, fresh: bool) -> Result<Self> {
         let file = dir.join("experiment.toml");
         let text = experiment.to_toml()?;
-        if let Ok(old) = fs::read_to_string(&file)
-            && old != text
-        {
+        let old = match fs::read_to_string(&file) {
+            Ok(old) => Some(old),
+            Err(_) => dir.join("runs").exists().then(String::new),
+        };
+        if let Some(old) = old.filter(|old| *old != text) {
             if !fresh {
                 let change = first_change(&old, &text);
                 bail!(
@@ -68,12 +70,14 @@ fn first_change(old: &str, new: &str) -> String {
     let pairs = old.lines().zip(new.lines());
     match pairs.into_iter().find(|(a, b)| a != b) {
         Some((a, b)) => format!("`{}` there, `{}` here", a.trim(), b.trim()),
+        None if old.is_empty() => "its experiment.toml is missing".to_owned(),
         None => "one has more lines".to_owned(),
     }
 }
 
 fn set_aside(dir: &Path) -> Result<()> {
-    let name = |n: usize| PathBuf::from(format!("{}.old-{n}", dir.display()));
+    let plain: PathBuf = dir.components().collect(); // without a slash at the end
+    let name = |n: usize| PathBuf::from(format!("{}.old-{n}", plain.display()));
     let free = (1..).map(name).find(|path| !path.exists()).context("one of the numbers is free")?;
     fs::rename(dir, &free).with_context(|| format!("{}: cannot be renamed to {}", dir.display(), free.display()))
 }
@@ -102,24 +106,42 @@ impl RunFiles {
         self.rounds.flush()?;
         self.timings.flush()
     }
+
+    /// Ends a run that has all its rounds.
+    ///
+    /// # Errors
+    /// When a file cannot be put in its place.
+    pub fn finish(self) -> Result<()> {
+        self.rounds.finish()?;
+        self.timings.finish()
+    }
 }
 
+/// A CSV file. Where there already is one, the new one is written beside it and takes its place when
+/// it is whole, so that starting over loses nothing.
 struct CsvFile {
     path: PathBuf,
+    written: PathBuf,
     writer: csv::Writer<File>,
 }
 
 impl CsvFile {
     fn create(path: PathBuf) -> Result<Self> {
-        let file = File::create(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
-        Ok(Self { writer: csv::Writer::from_writer(file), path })
+        let written = if path.exists() { path.with_extension("csv.new") } else { path.clone() };
+        let file = File::create(&written).with_context(|| format!("{}: cannot be written", written.display()))?;
+        Ok(Self { writer: csv::Writer::from_writer(file), path, written })
     }
 
     fn row(&mut self, cells: &[String]) -> Result<()> {
-        self.writer.write_record(cells).with_context(|| format!("{}: cannot be written", self.path.display()))
+        self.writer.write_record(cells).with_context(|| format!("{}: cannot be written", self.written.display()))
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.writer.flush().with_context(|| format!("{}: cannot be written", self.path.display()))
+        self.writer.flush().with_context(|| format!("{}: cannot be written", self.written.display()))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        fs::rename(&self.written, &self.path).with_context(|| format!("{}: cannot be written", self.path.display()))
     }
 }

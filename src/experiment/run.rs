@@ -66,6 +66,7 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch
             let train_reward = mean(&series(|r| r.train_reward));
             watch(Progress { mix, seed, round, done, total, own_reward, train_reward, eval_reward });
         }
+        files.finish()?;
     }
     Ok(())
 }

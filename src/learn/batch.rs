@@ -115,11 +115,11 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The block size that leaves the fewest rows empty; the largest of equals.
+/// The block size of the least work, where a block costs about as much as a row.
 fn best_group(sizes: &[usize]) -> usize {
     let largest = sizes.iter().copied().max().unwrap_or(1);
-    let rows = |group: usize| sizes.iter().map(|size| size.div_ceil(group) * group).sum::<usize>();
-    (1..=largest).rev().min_by_key(|&group| rows(group)).unwrap_or(1)
+    let cost = |group: usize| sizes.iter().map(|size| size.div_ceil(group) * (group + 1)).sum::<usize>();
+    (1..=largest).rev().min_by_key(|&group| cost(group)).unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -150,6 +150,7 @@ mod tests {
         assert_eq!(best_group(&[8, 8, 8]), 8);
         assert_eq!(best_group(&[8, 16, 8]), 8);
         assert_eq!(best_group(&[8, 4]), 4);
+        assert_eq!(best_group(&[8, 8, 8, 7]), 8);
         assert_eq!(best_group(&[1]), 1);
     }
 }

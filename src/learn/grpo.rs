@@ -77,13 +77,16 @@ impl TrainConfig {
         };
         check(self.learning_rate > 0.0 && self.learning_rate.is_finite(), "learning_rate", self.learning_rate, "> 0")?;
         check((0.0..1.0).contains(&self.epsilon), "epsilon", self.epsilon, "0 <= epsilon < 1")?;
-        check(self.epsilon_high >= 0.0, "epsilon_high", self.epsilon_high, ">= 0")?;
-        check(self.beta >= 0.0, "beta", self.beta, ">= 0")?;
+        check(self.epsilon_high >= 0.0 && self.epsilon_high.is_finite(), "epsilon_high", self.epsilon_high, ">= 0")?;
+        check(self.beta >= 0.0 && self.beta.is_finite(), "beta", self.beta, ">= 0")?;
         check(self.num_iterations > 0, "num_iterations", 0.0, "at least 1")?;
         check(self.max_grad_norm >= 0.0, "max_grad_norm", self.max_grad_norm, ">= 0")?;
-        check((0.0..1.0).contains(&self.adam_beta1), "adam_beta1", self.adam_beta1, "0 <= adam_beta1 < 1")?;
-        check((0.0..1.0).contains(&self.adam_beta2), "adam_beta2", self.adam_beta2, "0 <= adam_beta2 < 1")?;
-        check(self.adam_epsilon > 0.0, "adam_epsilon", self.adam_epsilon, "> 0")
+        // as the optimizer sees them: a beta that rounds to 1 or an epsilon that rounds to 0 divides by 0
+        let below_one = |beta: f64| (0.0..1.0).contains(&(beta as f32));
+        check(below_one(self.adam_beta1), "adam_beta1", self.adam_beta1, "0 <= adam_beta1 < 1")?;
+        check(below_one(self.adam_beta2), "adam_beta2", self.adam_beta2, "0 <= adam_beta2 < 1")?;
+        let epsilon = self.adam_epsilon as f32;
+        check(epsilon > 0.0 && epsilon.is_finite(), "adam_epsilon", self.adam_epsilon, "> 0 (at least 1e-45)")
     }
 
     /// The part that the optimizer needs.
@@ -106,7 +109,7 @@ pub struct UpdateStats {
     pub loss: Option<f64>,
     /// Mean global norm of their gradients before clipping.
     pub grad_norm: Option<f64>,
-    /// Share of computed tokens whose ratio was clipped.
+    /// Share of tokens whose ratio was clipped.
     pub clip_ratio: Option<f64>,
     /// Mean KL estimate of computed tokens, where beta is not 0.
     pub kl: Option<f64>,
@@ -156,7 +159,7 @@ pub fn token_loss(
 }
 
 fn k3(logp: Tensor<1>, reference: Tensor<1>) -> Tensor<1> {
-    let gap = (reference - logp).clamp(-20.0, 20.0);
+    let gap = (reference - logp).clamp_max(20.0);
     gap.clone().exp() - gap - 1.0
 }
 
@@ -173,6 +176,7 @@ impl Update<'_> {
             for minibatch in &order {
                 let weights = self.token_weights(&used, minibatch, order.len());
                 let computed: Vec<usize> = minibatch.iter().copied().filter(|&i| self.has_gradient(used[i])).collect();
+                sums.tokens += minibatch.iter().map(|&i| used[i].completion.len()).sum::<usize>();
                 if computed.is_empty() {
                     continue;
                 }
@@ -325,6 +329,7 @@ struct Sums {
     first_pass: bool,
     steps: usize,
     tokens: usize,
+    computed: usize,
     clipped: usize,
     foreign: usize,
     loss: f64,
@@ -345,8 +350,8 @@ impl Sums {
     ) {
         let logp = logp.clone().inner();
         let log_ratio = logp.clone() - old.inner();
-        let kl = reference.map_or_else(|| logp.zeros_like(), |reference| k3(logp.clone(), reference.inner()));
-        let stacked = Tensor::cat(vec![logp, log_ratio, loss.inner(), kl], 0);
+        let gap = reference.map_or_else(|| logp.zeros_like(), |reference| reference.inner() - logp.clone());
+        let stacked = Tensor::cat(vec![logp, log_ratio, loss.inner(), gap], 0);
         let values: Vec<f32> = stacked.into_data().try_into_vec().expect("losses are f32");
         let count = values.len() / 4;
         for (token, example) in examples.enumerate() {
@@ -355,9 +360,9 @@ impl Sums {
             let below = ratio < 1.0 - config.epsilon && example.advantage < 0.0;
             let above = ratio > 1.0 + config.epsilon_high && example.advantage > 0.0;
             self.clipped += usize::from(below || above);
-            self.tokens += 1;
+            self.computed += 1;
             self.loss += value(2);
-            self.kl += value(3);
+            self.kl += value(3).exp() - value(3) - 1.0;
             if self.first_pass && example.foreign {
                 self.foreign += 1;
                 // with several steps a round, `old` is the policy before the first of them
@@ -372,7 +377,7 @@ impl Sums {
             loss: mean(self.loss, self.steps),
             grad_norm: mean(self.grad_norm, self.steps),
             clip_ratio: mean(self.clipped as f64, self.tokens),
-            kl: mean(self.kl, self.tokens).filter(|_| beta != 0.0),
+            kl: mean(self.kl, self.computed).filter(|_| beta != 0.0),
             foreign_logp: mean(self.foreign_logp, self.foreign),
             steps: self.steps,
         }

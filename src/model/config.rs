@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error("{file}: cannot be read: {source}")]
+    #[error("{file}: cannot be read: {cause}")]
     Read {
         /// The file.
         file: PathBuf,
         /// The cause.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A key is missing or of a wrong type.
-    #[error("{file}: {source}")]
+    #[error("{file}: {cause}")]
     Parse {
         /// The file.
         file: PathBuf,
         /// The cause, with line and column.
-        source: serde_json::Error,
+        cause: serde_json::Error,
     },
     /// A key holds a value that the decoder does not implement.
     #[error("{file}: key `{key}`: found {found}, expected {expected}")]
@@ -95,8 +95,8 @@ impl ModelConfig {
     /// When the file is missing, malformed, or asks for what the decoder does not implement.
     pub fn load(dir: &Path) -> Result<Self, Error> {
         let file = dir.join("config.json");
-        let text = std::fs::read_to_string(&file).map_err(|source| Error::Read { file: file.clone(), source })?;
-        let config: Self = serde_json::from_str(&text).map_err(|source| Error::Parse { file: file.clone(), source })?;
+        let text = std::fs::read_to_string(&file).map_err(|cause| Error::Read { file: file.clone(), cause })?;
+        let config: Self = serde_json::from_str(&text).map_err(|cause| Error::Parse { file: file.clone(), cause })?;
         config.validate(&file)?;
         Ok(config)
     }
@@ -122,17 +122,17 @@ impl ModelConfig {
         if self.hidden_act.as_deref().is_some_and(|act| act != "silu") {
             return refuse("hidden_act", format!("{:?}", self.hidden_act), "\"silu\"");
         }
-        for (key, value) in [
-            ("vocab_size", self.vocab_size),
-            ("hidden_size", self.hidden_size),
-            ("intermediate_size", self.intermediate_size),
-            ("num_hidden_layers", self.num_hidden_layers),
-            ("num_attention_heads", self.num_attention_heads),
-            ("num_key_value_heads", self.num_key_value_heads),
-            ("max_position_embeddings", self.max_position_embeddings),
+        for (key, value, most) in [
+            ("vocab_size", self.vocab_size, 1 << 24),
+            ("hidden_size", self.hidden_size, 1 << 20),
+            ("intermediate_size", self.intermediate_size, 1 << 20),
+            ("num_hidden_layers", self.num_hidden_layers, 1 << 12),
+            ("num_attention_heads", self.num_attention_heads, 1 << 16),
+            ("num_key_value_heads", self.num_key_value_heads, 1 << 16),
+            ("max_position_embeddings", self.max_position_embeddings, 1 << 30),
         ] {
-            if value == 0 {
-                return refuse(key, "0".into(), "at least 1");
+            if !(1..=most).contains(&value) {
+                return refuse(key, value.to_string(), &format!("1 to {most}"));
             }
         }
         if !self.hidden_size.is_multiple_of(2 * self.num_attention_heads) {
@@ -162,8 +162,9 @@ impl ModelConfig {
         self.hidden_size / self.num_attention_heads
     }
 
-    /// The end-of-sequence ids of `config.json` and, where there is one, `generation_config.json`,
-    /// in ascending order. Of the latter nothing else is read: sampling is the experiment's business.
+    /// The end-of-sequence ids of `config.json` and then, where there is one, those of
+    /// `generation_config.json` that are new. The first is the one that ends a turn. Of the second
+    /// file nothing else is read: how to decode is the experiment's business.
     ///
     /// # Errors
     /// When `generation_config.json` exists but is not JSON.
@@ -171,11 +172,13 @@ impl ModelConfig {
         let mut ids = ids(&self.eos_token_id);
         let file = dir.join("generation_config.json");
         if let Ok(text) = std::fs::read_to_string(&file) {
-            let other: Value = serde_json::from_str(&text).map_err(|source| Error::Parse { file, source })?;
-            ids.extend(self::ids(&other["eos_token_id"]));
+            let other: Value = serde_json::from_str(&text).map_err(|cause| Error::Parse { file, cause })?;
+            for id in self::ids(&other["eos_token_id"]) {
+                if !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
         }
-        ids.sort_unstable();
-        ids.dedup();
         Ok(ids)
     }
 

@@ -168,16 +168,17 @@ impl Decoder {
     }
 }
 
-/// Rows of tokens, filled up on the right to `seq` with token 0; what fills is never looked at.
+/// Rows of tokens, filled up on the right to `seq`. What fills a row is its own last token, so that
+/// no other embedding is looked up; what comes of it is never looked at.
 ///
 /// # Shapes
 /// - output: `[rows, seq]`
 pub fn padded_tokens(rows: &[&[u32]], seq: usize, device: &Device) -> Tensor<2, Int> {
-    let mut ids = vec![0i32; rows.len() * seq];
-    for (row, place) in rows.iter().zip(ids.chunks_mut(seq)) {
-        for (id, cell) in row.iter().zip(place) {
-            *cell = i32::try_from(*id).expect("a token id below 2^31");
-        }
+    let any = rows.iter().find_map(|row| row.last()).copied().unwrap_or(0);
+    let mut ids = Vec::with_capacity(rows.len() * seq);
+    for row in rows {
+        let id = |t: usize| row.get(t).or(row.last()).copied().unwrap_or(any);
+        ids.extend((0..seq).map(|t| i32::try_from(id(t)).expect("a token id below 2^31")));
     }
     Tensor::from_data(TensorData::new(ids, [rows.len(), seq]), device)
 }

@@ -19,28 +19,28 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error("{file}: cannot be read: {source}")]
+    #[error("{file}: cannot be read: {cause}")]
     Read {
         /// The file.
         file: PathBuf,
         /// The cause.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The file cannot be written.
-    #[error("{file}: cannot be written: {source}")]
+    #[error("{file}: cannot be written: {cause}")]
     Write {
         /// The file.
         file: PathBuf,
         /// The cause.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The file is no safetensors file.
-    #[error("{file}: is not a safetensors file: {source}")]
+    #[error("{file}: is not a safetensors file: {cause}")]
     Format {
         /// The file.
         file: PathBuf,
         /// The cause.
-        source: safetensors::SafeTensorError,
+        cause: safetensors::SafeTensorError,
     },
     /// A tensor is not there.
     #[error("{file}: tensor `{tensor}` is missing, expected with shape {expected:?}")]
@@ -100,8 +100,8 @@ const FILE: &str = "model.safetensors";
 /// Names the file and the tensor, what was found and what was expected.
 pub fn load(dir: &Path, config: &ModelConfig, device: &Device) -> Result<Decoder, Error> {
     let file = dir.join(FILE);
-    let bytes = std::fs::read(&file).map_err(|source| Error::Read { file: file.clone(), source })?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|source| Error::Format { file: file.clone(), source })?;
+    let bytes = std::fs::read(&file).map_err(|cause| Error::Read { file: file.clone(), cause })?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|cause| Error::Format { file: file.clone(), cause })?;
     let expected: HashMap<String, Vec<usize>> = config.tensors().into_iter().collect();
     let mut unknown: Vec<&str> = tensors.names().into_iter().filter(|name| !belongs(name, &expected)).collect();
     unknown.sort_unstable();
@@ -231,7 +231,7 @@ fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
 pub fn save(decoder: &Decoder, config: &ModelConfig, dir: &Path) -> Result<(), Error> {
     let write = |name: &str, bytes: &[u8]| {
         let file = dir.join(name);
-        std::fs::write(&file, bytes).map_err(|source| Error::Write { file, source })
+        std::fs::write(&file, bytes).map_err(|cause| Error::Write { file, cause })
     };
     let named = tensors(decoder);
     let bytes: Vec<(String, Vec<usize>, Vec<u8>)> = named

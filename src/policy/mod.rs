@@ -5,6 +5,8 @@
 
 mod qwen;
 mod scripted;
+#[cfg(test)]
+mod tests;
 
 pub use crate::learn::{Decoding, TrainConfig, UpdateStats};
 pub use qwen::QwenPolicy;

@@ -68,7 +68,7 @@ impl QwenPolicy {
         tokens
     }
 
-    fn examples(&self, training: &[TrainingRollout<'_>], longest: usize) -> Vec<Example> {
+    pub(super) fn examples(&self, training: &[TrainingRollout<'_>], longest: usize) -> Vec<Example> {
         let mut examples = Vec::new();
         for TrainingRollout { rollout, advantages, foreign } in training {
             let prompt = self.prompt(&rollout.question);
@@ -120,7 +120,8 @@ impl Policy for QwenPolicy {
     }
 
     fn reencodes_differently(&self, completion: &Completion) -> bool {
-        let generated = completion.tokens.iter().map(|t| t.id);
-        !self.encode(completion).into_iter().eq(generated)
+        let ended = completion.finish_reason == FinishReason::Stop;
+        let generated = &completion.tokens[..completion.tokens.len() - usize::from(ended)];
+        !self.tokenizer.encode_completion(&completion.text).into_iter().eq(generated.iter().map(|t| t.id))
     }
 }

@@ -52,9 +52,9 @@ impl Agent {
         let groups = self.policy.complete(&questions, config.num_generations, &config.decoding, seed);
         let rollout = |(index, (question, completions)): (usize, (Question, Vec<Completion>))| {
             let rollout = Rollout { author: self.id, index: index as u32, question, completions, rewards: Vec::new() };
-            scored(rollout, tasks).expect("the swarm has the tasks that it asks")
+            scored(rollout, tasks)
         };
-        self.own = questions.into_iter().zip(groups).enumerate().map(rollout).collect();
+        self.own = questions.into_iter().zip(groups).enumerate().filter_map(rollout).collect();
         for rollout in &self.own {
             let prompt = self.policy.prompt_length(&rollout.question);
             let tokens: usize = rollout.completions.iter().map(|c| c.tokens.len() + prompt).sum();

@@ -1,8 +1,8 @@
 //! The round loop on scripted policies: who trains on what.
 
-use sapo::policy::{Decoding, Policy, ScriptedPolicy, Trained};
+use sapo::policy::{Decoding, Policy, ScriptedPolicy, Trained, TrainingRollout, UpdateStats};
 use sapo::record::RoundRecord;
-use sapo::rollout::ScaleRewards;
+use sapo::rollout::{Completion, Question, ScaleRewards};
 use sapo::seed::Seed;
 use sapo::swarm::{Bus, Mix, QuestionStream, Selection, Split, Swarm, SwarmConfig, Tasks, Workers, split_of};
 use sapo::task::Scoring;
@@ -189,5 +189,85 @@ fn held_out_questions_are_the_same_for_all_and_never_trained_on() {
     for round in 1..=20 {
         first.step(round, |_| ());
         assert!(first.agents()[0].own().iter().all(|r| split_of(&r.question) == Split::Training));
+    }
+}
+
+/// Gives every question so many completions, whatever was asked for.
+struct Groups(ScriptedPolicy, usize);
+
+impl Policy for Groups {
+    fn complete(&mut self, questions: &[Question], _: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>> {
+        self.0.complete(questions, self.1, decoding, seed)
+    }
+
+    fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats {
+        self.0.update(training, decoding, seed)
+    }
+
+    fn prompt_length(&self, question: &Question) -> usize {
+        self.0.prompt_length(question)
+    }
+
+    fn reencodes_differently(&self, completion: &Completion) -> bool {
+        self.0.reencodes_differently(completion)
+    }
+}
+
+#[test]
+fn agents_may_answer_in_groups_of_different_length() {
+    let lengths = [2, 8, 0, 1, 5];
+    let policies: Vec<_> = lengths.iter().map(|_| ScriptedPolicy::with_skill(0.5)).collect();
+    let log = policies[2].log();
+    let boxed = policies.into_iter().zip(lengths).map(|(p, n)| Box::new(Groups(p, n)) as Box<dyn Policy>).collect();
+    let mut swarm = Swarm::new(boxed, tasks(), config(3, 9), Seed::new(4), Workers::new(2).unwrap());
+    let records: Vec<RoundRecord> = (1..=3).flat_map(|round| swarm.step(round, |_| ())).collect();
+    let silent: Vec<_> = records.iter().filter(|r| r.agent == 2).collect();
+    assert!(silent.iter().all(|r| r.own_groups == 0 && r.own_reward.is_none() && r.external_groups > 0));
+    let learned = log.lock().unwrap();
+    let drawn: std::collections::HashSet<usize> = learned.iter().flatten().map(|(.., a)| a.len()).collect();
+    assert!(drawn.len() > 1 && drawn.is_subset(&[2, 8, 5].into()), "groups of one have no signal: {drawn:?}");
+}
+
+#[test]
+fn rollouts_of_the_same_question_stay_apart() {
+    let shared = SwarmConfig { questions: QuestionStream::Shared, ..config(4, 4) };
+    let policies = (0..4).map(|_| ScriptedPolicy::with_skill(0.5)).collect();
+    let (mut swarm, logs) = swarm(policies, shared, 2);
+    swarm.step(1, |_| ());
+    let own = |agent: usize| swarm.agents()[agent].own()[0].clone();
+    assert_eq!(own(0).question, own(1).question);
+    assert_ne!(own(0).rewards, own(1).rewards, "agents answer differently");
+    for (_, _, advantages) in &logs[0].lock().unwrap()[0] {
+        assert_eq!(advantages.len(), 8);
+        assert!(advantages.iter().sum::<f64>().abs() < 1e-9, "advantages are centered a rollout");
+    }
+}
+
+#[test]
+fn evaluations_come_first_every_so_often_and_last() {
+    for (every, rounds, expected) in
+        [(2, 5, vec![1, 3, 5]), (2, 6, vec![1, 3, 5, 6]), (0, 3, vec![]), (9, 3, vec![1, 3])]
+    {
+        let config = SwarmConfig { eval_every: every, rounds, ..config(1, 0) };
+        let records = run(&[0.5], config, rounds, 1).0;
+        let evaluated: Vec<u32> = records.iter().filter(|r| r.eval_reward.is_some()).map(|r| r.round).collect();
+        assert_eq!(evaluated, expected);
+    }
+}
+
+#[test]
+fn the_record_can_be_recomputed_from_the_rollouts() {
+    let (mut swarm, _) = swarm((0..3).map(|_| ScriptedPolicy::with_skill(0.5)).collect(), config(4, 2), 1);
+    for record in swarm.step(1, |_| ()) {
+        let own = swarm.agents()[usize::from(record.agent)].own();
+        let rewards: Vec<f64> = own.iter().flat_map(|r| r.rewards.clone()).collect();
+        let tokens: Vec<usize> = own.iter().flat_map(|r| r.completions.iter().map(|c| c.tokens.len())).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        assert_eq!(record.own_reward, Some(mean(&rewards)));
+        assert_eq!(record.completion_length, Some(tokens.iter().sum::<usize>() as f64 / tokens.len() as f64));
+        let prompts: usize = own.iter().map(|r| r.question.text.chars().count() * r.completions.len()).sum();
+        assert_eq!(record.num_tokens, (prompts + tokens.iter().sum::<usize>()) as u64);
+        assert_eq!((record.own_logp, record.entropy), (Some(-1.0), Some(1.0)));
+        assert_eq!((record.reencode_mismatch_frac, record.clipped_completions), (Some(0.0), Some(0.0)));
     }
 }

@@ -1,0 +1,120 @@
+//! A language model as a policy: which tokens it trains on.
+
+use super::qwen::QwenPolicy;
+use super::{Decoding, Policy, TrainConfig, TrainingRollout};
+use crate::learn::{Example, LossType};
+use crate::model::{ModelConfig, weights};
+use crate::rollout::{AgentId, Completion, FinishReason, Question, Rollout, ScaleRewards, Token};
+use crate::seed::Seed;
+use crate::tokenizer::{self, Tokenizer};
+use burn::tensor::Device;
+use std::sync::Arc;
+
+const FIRST_EOS: u32 = 7;
+const SECOND_EOS: u32 = 3;
+
+fn policy() -> (QwenPolicy, Arc<Tokenizer>) {
+    let dir = tempfile::tempdir().unwrap();
+    let texts: Vec<String> = (0..50).map(|i| format!("The answer is {i}.")).collect();
+    tokenizer::train(&texts, 300, dir.path()).unwrap();
+    let tokenizer = Arc::new(Tokenizer::load(dir.path()).unwrap());
+    let config: ModelConfig = serde_json::from_value(serde_json::json!({
+        "model_type": "qwen2", "vocab_size": 300, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
+        "tie_word_embeddings": true, "max_position_embeddings": 64
+    }))
+    .unwrap();
+    let model = weights::random(&config, Seed::new(1), &Device::flex().autodiff());
+    let train = TrainConfig {
+        learning_rate: 1e-3,
+        epsilon: 0.2,
+        epsilon_high: 0.28,
+        beta: 0.0,
+        loss_type: LossType::Bnpo,
+        scale_rewards: ScaleRewards::Group,
+        num_iterations: 1,
+        minibatch_size: 0,
+        micro_batch_size: 0,
+        mask_truncated_completions: false,
+        max_grad_norm: 1.0,
+        adam_beta1: 0.9,
+        adam_beta2: 0.999,
+        adam_epsilon: 1e-8,
+        warmup_steps: 0,
+    };
+    let policy = QwenPolicy::new(&model, Arc::clone(&tokenizer), None, vec![FIRST_EOS, SECOND_EOS], train);
+    (policy, tokenizer)
+}
+
+fn question() -> Question {
+    Question { task: "t".into(), text: "What is 1?".into(), answer: None, metadata: Default::default() }
+}
+
+fn tokens(ids: &[u32]) -> Vec<Token> {
+    ids.iter().map(|&id| Token { id, logprob: f32::NAN, entropy: f32::NAN }).collect()
+}
+
+/// The examples of one completion, own or another's.
+fn examples(text: &str, ids: &[u32], finish_reason: FinishReason, foreign: bool, longest: usize) -> Vec<Example> {
+    let completion = Completion { text: text.into(), finish_reason, tokens: tokens(ids) };
+    let rollout =
+        Rollout { author: AgentId(1), index: 0, question: question(), completions: vec![completion], rewards: vec![] };
+    let training = TrainingRollout { rollout: &rollout, advantages: vec![1.0], foreign };
+    policy().0.examples(&[training], longest)
+}
+
+#[test]
+fn own_completions_train_on_the_tokens_that_were_generated() {
+    // the text says something else: it must not be looked at, nor must the old log-probs (NaN here)
+    let rows = examples("other text", &[40, 41, SECOND_EOS], FinishReason::Stop, false, 10);
+    assert_eq!((rows[0].completion.as_slice(), rows[0].truncated), (&[40, 41, SECOND_EOS][..], false));
+    assert_eq!(rows[0].prompt, policy().1.encode_prompt("What is 1?").unwrap());
+}
+
+#[test]
+fn completions_of_others_are_encoded_anew_and_end_once_unless_cut_off() {
+    let text = "The answer is 12.";
+    let encoded = policy().1.encode_completion(text);
+    let ended = examples(text, &[], FinishReason::Stop, true, 20).remove(0);
+    assert_eq!(ended.completion, [&encoded[..], &[FIRST_EOS]].concat(), "with the id that ends a turn");
+    assert!(!ended.truncated && ended.foreign);
+    let cut = examples(text, &[], FinishReason::Length, true, 20).remove(0);
+    assert_eq!((cut.completion, cut.truncated), (encoded.clone(), true));
+    let long = examples(text, &[], FinishReason::Stop, true, 3).remove(0);
+    assert_eq!((long.completion, long.truncated), (encoded[..3].to_vec(), true), "longer than allowed: cut off");
+}
+
+#[test]
+fn a_text_that_encodes_to_other_tokens_is_noticed() {
+    let (policy, tokenizer) = policy();
+    let text = "The answer is 5.";
+    let ids = tokenizer.encode_completion(text);
+    let differs = |ids: &[u32], finish_reason| {
+        policy.reencodes_differently(&Completion { text: text.into(), finish_reason, tokens: tokens(ids) })
+    };
+    assert!(!differs(&ids, FinishReason::Length));
+    assert!(!differs(&[&ids[..], &[SECOND_EOS]].concat(), FinishReason::Stop), "whichever end was generated");
+    let letters: Vec<u32> = text.chars().flat_map(|c| tokenizer.encode_completion(&c.to_string())).collect();
+    assert_eq!(tokenizer.decode(&letters), text);
+    assert!(differs(&letters, FinishReason::Length), "the same text in smaller tokens");
+}
+
+#[test]
+fn completing_and_learning_leave_the_other_copies_alone() {
+    let (mut policy, _) = policy();
+    let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length: 6 };
+    let groups = policy.complete(&[question()], 4, &decoding, Seed::new(2));
+    assert_eq!(groups, policy.complete(&[question()], 4, &decoding, Seed::new(2)), "a pure function of the seed");
+    let rollout = Rollout {
+        author: AgentId(0),
+        index: 0,
+        question: question(),
+        completions: groups[0].clone(),
+        rewards: vec![1.0, 0.0, 0.0, 0.0],
+    };
+    let training = TrainingRollout { rollout: &rollout, advantages: vec![1.5, -0.5, -0.5, -0.5], foreign: false };
+    let stats = policy.update(&[training], &decoding, Seed::new(3));
+    assert_eq!((stats.steps, stats.clip_ratio, stats.foreign_logp), (1, Some(0.0), None));
+    assert!(stats.grad_norm.unwrap() > 0.0);
+    assert_ne!(groups, policy.complete(&[question()], 4, &decoding, Seed::new(2)), "the cache is made anew");
+}
