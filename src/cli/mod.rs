@@ -6,6 +6,7 @@ mod pretrain;
 mod progress;
 mod report;
 mod run;
+mod tasks;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -30,6 +31,8 @@ enum Command {
     Pretrain(pretrain::Args),
     /// Ask a model a question and score its answers
     Ask(ask::Args),
+    /// Look at tasks, export their questions, score answers
+    Tasks(tasks::Args),
 }
 
 impl Cli {
@@ -44,6 +47,7 @@ impl Cli {
             Command::Check(args) => check::run(&args),
             Command::Pretrain(args) => pretrain::run(&args),
             Command::Ask(args) => ask::run(&args),
+            Command::Tasks(args) => tasks::run(args),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `sapo pretrain`: a small base model from a recipe.
 
 use super::progress::Progress;
+use super::threads;
 use crate::experiment::{DeviceConfig, DeviceKind, Recipe};
 use crate::swarm::Workers;
 use anyhow::{Context, Result};
@@ -22,13 +23,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let device = DeviceConfig { kind: DeviceKind::Cpu, index: 0 }.open()?;
     let steps = recipe.train.steps;
     let mut progress = Progress::new(steps as u64, "steps");
-    // one thread, so that the order of additions and with it every byte is the same each time
-    let worker = Workers::new(1).context("no thread can be started")?;
-    let outcome = worker.map(&mut [&mut progress], |progress| {
-        recipe.cook(&device, |step, loss| progress.show(step as u64, step == steps, format!("loss {loss:.4}")))
-    });
+    let workers = Workers::new(threads(None)).context("no thread can be started")?;
+    let outcome = recipe
+        .cook(&device, &workers, |step, loss| progress.show(step as u64, step == steps, format!("loss {loss:.4}")))?;
     progress.finish();
-    let outcome = outcome.into_iter().next().context("one piece of work gives one result")??;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{} parameters in {}", outcome.parameters, recipe.out.display())?;
     for (split, measured) in &outcome.measured {

@@ -3,13 +3,15 @@
 //! There are no defaults for what shapes a result: the file states every number.
 
 use super::device::DeviceConfig;
-use super::toml_file;
+use super::{source, toml_file};
 use crate::learn::{Decoding, TrainConfig};
-use crate::swarm::{Mix, QuestionStream, Selection, SwarmConfig, Tasks};
+use crate::rollout::AgentId;
+use crate::swarm::{Mix, QuestionStream, Selection, SwarmConfig, TaskWeights, Tasks};
 use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One experiment: a list of mixes times a list of seeds.
@@ -63,8 +65,14 @@ pub enum Dtype {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksTable {
-    /// Registered names, all equally likely.
+    /// Registered names.
     pub names: Vec<String>,
+    /// How often each is asked, in proportion; equally often when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<f64>>,
+    /// A file of questions in reasoning-gym's schema, a JSON object a line, to ask instead of fresh ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PathBuf>,
     /// How answers are scored.
     pub scoring: Scoring,
     /// Where agents take their questions from.
@@ -98,6 +106,22 @@ pub struct SwarmTable {
     pub agents: usize,
     /// The rule of the draw.
     pub selection: Selection,
+    /// Agents with tasks of their own.
+    #[serde(default, rename = "agent", skip_serializing_if = "Vec::is_empty")]
+    pub specialists: Vec<SpecialistTable>,
+}
+
+/// A `[[swarm.agent]]` table: agents that are asked other tasks than the rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpecialistTable {
+    /// Their numbers, counted from 0.
+    pub agents: Vec<u16>,
+    /// Names out of `tasks.names`.
+    pub tasks: Vec<String>,
+    /// How often each is asked, in proportion; equally often when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<f64>>,
 }
 
 /// The `[eval]` table.
@@ -155,20 +179,45 @@ impl Experiment {
         let evaluates = self.eval.every == 0 || self.eval.questions > 0;
         check(evaluates, "eval.questions", "0".into(), "at least 1 where eval.every is not 0")?;
         self.train.validate()?;
+        self.specialists()?;
         self.tasks().map(|_| ())
     }
 
-    /// The tasks with their configurations.
+    /// The tasks with their configurations and where their questions come from.
     ///
     /// # Errors
-    /// Names the task or the field that is wrong.
+    /// Names the task, the field or the line that is wrong.
     pub fn tasks(&self) -> Result<Tasks, String> {
-        distinct("tasks.names", &self.tasks.names)?;
-        let build = |name: &String| catalog::build(name, &self.tasks.difficulty, self.tasks.scoring);
-        let built: Result<Vec<_>, String> = self.tasks.names.iter().map(build).collect();
-        let tasks = Tasks::new(built.map_err(|problem| format!("tasks: {problem}"))?);
+        let table = &self.tasks;
+        distinct("tasks.names", &table.names)?;
+        let build = |name: &String| catalog::build(name, &table.difficulty, table.scoring);
+        let built: Result<Vec<_>, String> = table.names.iter().map(build).collect();
+        let weights = weights("tasks.weights", &table.names, &table.names, table.weights.as_deref())?;
+        let mut tasks = Tasks::new(built.map_err(|problem| format!("tasks: {problem}"))?, weights);
+        if let Some(file) = &table.source {
+            tasks = tasks.with_questions(&source::read(file)?);
+        }
         tasks.check_splits()?;
         Ok(tasks)
+    }
+
+    fn specialists(&self) -> Result<BTreeMap<AgentId, TaskWeights>, String> {
+        let mut all = BTreeMap::new();
+        for (i, table) in self.swarm.specialists.iter().enumerate() {
+            let key = format!("swarm.agent[{i}]");
+            distinct(&format!("{key}.tasks"), &table.tasks)?;
+            let weights = weights(&key, &self.tasks.names, &table.tasks, table.weights.as_deref())?;
+            for &agent in &table.agents {
+                if usize::from(agent) >= self.swarm.agents {
+                    let last = self.swarm.agents - 1;
+                    return Err(format!("{key}.agents: found {agent}, expected 0 to {last} (swarm.agents - 1)"));
+                }
+                if all.insert(AgentId(agent), weights.clone()).is_some() {
+                    return Err(format!("{key}.agents: found {agent} a second time, expected each agent once"));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// How completions are decoded.
@@ -193,6 +242,7 @@ impl Experiment {
             eval_questions: self.eval.questions,
             eval_every: self.eval.every,
             rounds: self.rounds,
+            specialists: self.specialists().unwrap_or_default(),
         }
     }
 
@@ -213,4 +263,19 @@ fn distinct<T: PartialEq + std::fmt::Debug>(key: &str, items: &[T]) -> Result<()
         Some((_, item)) => Err(format!("{key}: found {item:?} twice, expected each once")),
         None => Ok(()),
     }
+}
+
+/// A weight for each of `all`: those given for `named`, one each when there are none, 0 for others.
+fn weights(key: &str, all: &[String], named: &[String], given: Option<&[f64]>) -> Result<TaskWeights, String> {
+    if let Some(given) = given.filter(|given| given.len() != named.len()) {
+        return Err(format!("{key}: found {} weights, expected one for each of {} tasks", given.len(), named.len()));
+    }
+    let mut weights = vec![0.0; all.len()];
+    for (i, name) in named.iter().enumerate() {
+        let Some(place) = all.iter().position(|known| known == name) else {
+            return Err(format!("{key}: found task {name:?}, expected one of tasks.names: {}", all.join(", ")));
+        };
+        weights[place] = given.map_or(1.0, |given| given[i]);
+    }
+    TaskWeights::new(weights).map_err(|problem| format!("{key}: {problem}"))
 }

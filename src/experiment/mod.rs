@@ -8,10 +8,11 @@ mod plan;
 mod recipe;
 mod results;
 mod run;
+mod source;
 mod toml_file;
 
 pub use base::Base;
-pub use config::{Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SwarmTable, TasksTable};
+pub use config::{Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SpecialistTable, SwarmTable, TasksTable};
 pub use device::{DeviceConfig, DeviceKind};
 pub use plan::{Memory, Plan};
 pub use recipe::{Content, Form, Measured, ModelShape, Outcome, Recipe, RecipeTasks, RecipeTrain};

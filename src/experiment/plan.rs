@@ -60,7 +60,8 @@ impl Plan {
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         let system_prompt = experiment.model.system_prompt.as_deref();
         let questions = (0..PROBES).flat_map(|i| {
-            [Split::Training, Split::HeldOut].map(|split| tasks.question(split, Seed::new(0).child("plan", i)))
+            [Split::Training, Split::HeldOut]
+                .map(|split| tasks.question(tasks.weights(), split, Seed::new(0).child("plan", i)))
         });
         let lengths = questions.map(|question| Ok(base.tokenizer.prompt(system_prompt, &question.text)?.len()));
         let lengths = lengths.collect::<Result<Vec<usize>>>()?;

@@ -8,7 +8,7 @@ use crate::learn::{Decoding, Example, Optimizer, OptimizerConfig, generate, sft}
 use crate::model::{Decoder, ModelConfig, weights};
 use crate::rollout::{FinishReason, Question, mean};
 use crate::seed::{Rng, Seed};
-use crate::swarm::{Split, Tasks};
+use crate::swarm::{Split, TaskWeights, Tasks, Workers};
 use crate::task::catalog::{self, TaskConfigs};
 use crate::task::{Scoring, extract_answer};
 use crate::tokenizer::{self, Tokenizer};
@@ -17,6 +17,10 @@ use burn::module::Module;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// Parts that a batch is computed in, side by side. Fixed, so that the order of additions and with
+/// it every byte is the same with any number of threads.
+const SHARDS: usize = 2;
 
 /// A recipe file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -157,7 +161,9 @@ impl Recipe {
         ensure!(!self.tasks.names.is_empty(), "tasks.names: found none, expected at least one");
         let build = |name: &String| catalog::build(name, &self.tasks.difficulty, Scoring::Exact);
         let tasks: Result<Vec<_>, String> = self.tasks.names.iter().map(build).collect();
-        let tasks = Tasks::new(tasks.map_err(|e| anyhow!("tasks: {e}"))?);
+        let tasks = tasks.map_err(|e| anyhow!("tasks: {e}"))?;
+        let equal = TaskWeights::new(vec![1.0; tasks.len()]).map_err(|e| anyhow!(e))?;
+        let tasks = Tasks::new(tasks, equal);
         tasks.check_splits().map_err(|e| anyhow!("{e}"))?;
         Ok(tasks)
     }
@@ -166,7 +172,7 @@ impl Recipe {
     ///
     /// # Errors
     /// When a file cannot be written or the parts do not fit together.
-    pub fn cook(&self, device: &Device, mut watch: impl FnMut(usize, f64)) -> Result<Outcome> {
+    pub fn cook(&self, device: &Device, workers: &Workers, mut watch: impl FnMut(usize, f64)) -> Result<Outcome> {
         let tasks = self.tasks()?;
         let seed = Seed::new(self.seed);
         std::fs::create_dir_all(&self.out).with_context(|| format!("{}: cannot be made", self.out.display()))?;
@@ -178,9 +184,16 @@ impl Recipe {
         let mut optimizer = Optimizer::new(self.optimizer());
         for step in 0..self.train.steps {
             optimizer.set_learning_rate(self.learning_rate(step));
-            let examples = self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
-            let (updated, loss) = sft::step(model, &mut optimizer, &examples);
-            model = updated;
+            let mut examples = self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
+            let tokens = examples.iter().map(|e| e.completion.len()).sum();
+            let size = examples.len().div_ceil(SHARDS);
+            let mut shards: Vec<&mut [Example]> = examples.chunks_mut(size).collect();
+            let forks: Vec<Decoder> = shards.iter().map(|_| model.clone()).collect();
+            let mut work: Vec<_> = shards.iter_mut().zip(forks).collect();
+            let parts = workers.map(&mut work, |(shard, model)| sft::gradients(model, shard, tokens));
+            let loss = parts.iter().map(|(loss, _)| loss).sum();
+            let gradients = sft::sum(&model, parts.into_iter().map(|(_, gradients)| gradients));
+            model = optimizer.step(model, gradients).0;
             watch(step + 1, loss);
         }
         weights::save(&model, &config, &self.out)?;
@@ -192,14 +205,23 @@ impl Recipe {
         Ok(Outcome { measured, parameters: config.parameters() })
     }
 
+    /// Trains the tokenizer on the recipe's own text and, in equal parts, on that of every task as
+    /// it is by default, so that no question is wholly foreign to it.
     fn write_tokenizer(&self, tasks: &Tasks, seed: Seed) -> Result<()> {
         let mut rng = seed.child("forms", 0).rng();
-        let text = |i: usize| {
-            let question = tasks.question(Split::Training, seed.child("text", i as u64));
+        let own = |i: usize| {
+            let question = tasks.question(tasks.weights(), Split::Training, seed.child("text", i as u64));
             let answer = self.answer(&question, tasks, seed.child("guess", i as u64), &mut rng);
             format!("{}\n{answer}", question.text)
         };
-        let texts: Vec<String> = (0..self.tokenizer_texts).map(text).collect();
+        let mut texts: Vec<String> = (0..self.tokenizer_texts / 2).map(own).collect();
+        let all: Result<Vec<_>, String> =
+            catalog::NAMES.iter().map(|name| catalog::build(name, &TaskConfigs::default(), Scoring::Exact)).collect();
+        let all = all.map_err(|e| anyhow!(e))?;
+        for i in 0..self.tokenizer_texts / 2 {
+            let question = all[i % all.len()].question(seed.child("default", i as u64));
+            texts.push(format!("{}\n{}", question.text, question.answer.unwrap_or_default()));
+        }
         tokenizer::train(&texts, self.vocab_size, &self.out)?;
         let config = serde_json::json!({
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -243,7 +265,7 @@ impl Recipe {
         let mut rng = seed.child("forms", 0).rng();
         let mut examples = Vec::new();
         for i in 0..self.train.questions as u64 {
-            let question = tasks.question(Split::Training, seed.child("question", i));
+            let question = tasks.question(tasks.weights(), Split::Training, seed.child("question", i));
             let prompt = tokenizer.prompt(None, &question.text)?;
             for j in 0..self.train.answers as u64 {
                 let text = self.answer(&question, tasks, seed.child("guess", i * 1000 + j), &mut rng);
@@ -266,7 +288,7 @@ impl Recipe {
         });
         let form = chosen.unwrap_or(&self.forms[0]);
         let other = || {
-            let others = (0..).map(|i| tasks.question(Split::Training, guess.child("other", i)));
+            let others = (0..).map(|i| tasks.question(tasks.weights(), Split::Training, guess.child("other", i)));
             others.into_iter().find(|other| other.task == question.task).and_then(|other| other.answer)
         };
         let answer = match form.content {
@@ -288,7 +310,7 @@ impl Recipe {
         let seed = Seed::new(self.seed).child("measure", 0);
         let max_completion_length = self.train.max_completion_length;
         let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length };
-        let question = |i: u64| tasks.question(split, seed.child("question", i));
+        let question = |i: u64| tasks.question(tasks.weights(), split, seed.child("question", i));
         let questions: Vec<Question> = (0..self.train.eval_questions as u64).map(question).collect();
         let (mut scores, mut ended, mut tagged) = (Vec::new(), Vec::new(), Vec::new());
         for (chunk, questions) in questions.chunks(64).enumerate() {

@@ -2,26 +2,34 @@
 
 use super::backward::backpropagate;
 use super::batch::{Batch, Example};
-use super::optimizer::Optimizer;
 use crate::model::Decoder;
-use burn::optim::GradientsAccumulator;
+use burn::module::Module;
+use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Tensor;
 
-/// One step on examples (their advantages are not looked at). Returns the loss before it, the mean
-/// over all completion tokens.
+/// Loss and gradient of examples (their advantages are not looked at): the sum of the negative
+/// log-probs of all completion tokens, divided by `tokens`. Parts of a batch that are given the
+/// tokens of the whole add up to its mean.
 ///
 /// # Panics
 /// When there is no example.
-pub fn step(model: Decoder, optimizer: &mut Optimizer, examples: &[Example]) -> (Decoder, f64) {
+pub fn gradients(model: &Decoder, examples: &[Example], tokens: usize) -> (f64, GradientsParams) {
+    // leaves of its own, so that parts can be computed side by side
+    let model = model.clone().fork(&model.device());
     let examples: Vec<&Example> = examples.iter().collect();
     let batch = Batch::new(&examples);
-    let tokens = batch.targets().len().max(1) as f64;
     let mut gradients = GradientsAccumulator::new();
     let mut loss = 0.0;
     backpropagate(&model, &batch, 1.0, &mut gradients, |_, logp: Tensor<1>| {
-        loss -= f64::from(logp.clone().sum().into_scalar::<f32>()) / tokens;
-        logp.zeros_like() - 1.0 / tokens
+        loss -= f64::from(logp.clone().sum().into_scalar::<f32>()) / tokens as f64;
+        logp.zeros_like() - 1.0 / tokens as f64
     });
-    let (model, _) = optimizer.step(model, gradients.grads());
-    (model, loss)
+    (loss, gradients.grads())
+}
+
+/// The sum of gradients of the same model.
+pub fn sum(model: &Decoder, parts: impl IntoIterator<Item = GradientsParams>) -> GradientsParams {
+    let mut total = GradientsAccumulator::new();
+    parts.into_iter().for_each(|part| total.accumulate(model, part));
+    total.grads()
 }

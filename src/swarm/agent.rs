@@ -46,7 +46,8 @@ impl Agent {
             QuestionStream::Shared => root,
         };
         let stream = stream.child("questions", u64::from(round));
-        let ask = |i: usize| tasks.question(Split::Training, stream.child("question", i as u64));
+        let weights = config.specialists.get(&self.id).unwrap_or(tasks.weights());
+        let ask = |i: usize| tasks.question(weights, Split::Training, stream.child("question", i as u64));
         let questions: Vec<Question> = (0..config.mix.local).map(ask).collect();
         let seed = self.seed.child("complete", u64::from(round));
         let groups = self.policy.complete(&questions, config.num_generations, &config.decoding, seed);

@@ -12,7 +12,7 @@ mod workers;
 pub use agent::Agent;
 pub use bus::Bus;
 pub use draw::{Selection, draw};
-pub use questions::{Split, Tasks, split_of};
+pub use questions::{Split, TaskWeights, Tasks, split_of};
 pub use rayon::ThreadPoolBuildError;
 pub use workers::Workers;
 
@@ -21,6 +21,7 @@ use crate::record::RoundRecord;
 use crate::rollout::{AgentId, Question, ScaleRewards};
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Rollouts of the training set: own (the paper's I) and drawn from the others (J).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +64,8 @@ pub struct SwarmConfig {
     pub eval_every: u32,
     /// Rounds in all.
     pub rounds: u32,
+    /// Agents that are asked tasks in another proportion than the swarm: specialists.
+    pub specialists: BTreeMap<AgentId, TaskWeights>,
 }
 
 /// The parts of a round, for whoever watches it.
@@ -99,7 +102,7 @@ impl Swarm {
     ) -> Self {
         let agent = |(i, policy)| Agent::new(AgentId(i as u16), policy, root.child("agent", i as u64));
         let held_out = (0..config.eval_questions as u64)
-            .map(|i| tasks.question(Split::HeldOut, Seed::new(0).child("held-out", i)))
+            .map(|i| tasks.question(tasks.weights(), Split::HeldOut, Seed::new(0).child("held-out", i)))
             .collect();
         let agents = policies.into_iter().enumerate().map(agent).collect();
         Self { agents, bus: Bus::default(), tasks, config, held_out, root, workers }

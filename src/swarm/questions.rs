@@ -1,10 +1,10 @@
 //! Which questions are asked: the tasks of the swarm, and the split into training and held-out.
 //!
 //! A question belongs to the held-out part or to training by the hash of its text, so the two can
-//! never share one, whatever the seeds.
+//! never share one, whatever the seeds and wherever the question comes from.
 
 use crate::rollout::Question;
-use crate::seed::{Rng, Seed};
+use crate::seed::Seed;
 use crate::task::{Task, score_completion};
 use sha2::{Digest, Sha256};
 
@@ -25,63 +25,147 @@ pub fn split_of(question: &Question) -> Split {
 /// Questions drawn until one belongs to the wanted part.
 const ATTEMPTS: u64 = 10_000;
 
-/// The tasks of the swarm.
-pub struct Tasks(Vec<Box<dyn Task>>);
+/// How often each task is asked, in proportion: a weight a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskWeights(Vec<f64>);
+
+impl TaskWeights {
+    /// # Errors
+    /// When a weight is negative or not finite, or all are zero.
+    pub fn new(weights: Vec<f64>) -> Result<Self, String> {
+        let sum: f64 = weights.iter().sum();
+        if weights.iter().all(|w| *w >= 0.0) && sum > 0.0 && sum.is_finite() {
+            return Ok(Self(weights));
+        }
+        Err(format!("found {weights:?}, expected numbers of 0 or more, not all 0"))
+    }
+
+    /// The task at `uniform` in `[0, 1)` of the sum.
+    fn pick(&self, uniform: f64) -> usize {
+        let mut left = uniform * self.0.iter().sum::<f64>();
+        let found = self.0.iter().position(|weight| {
+            left -= weight;
+            left < 0.0
+        });
+        found.unwrap_or_else(|| self.0.iter().rposition(|w| *w > 0.0).unwrap_or(0))
+    }
+}
+
+/// One task of the swarm and where its questions come from.
+struct Entry {
+    task: Box<dyn Task>,
+    /// Given questions, by split; without them the task makes its own.
+    given: Option<[Vec<Question>; 2]>,
+}
+
+/// The tasks of the swarm: who can verify what, and what is asked.
+pub struct Tasks {
+    entries: Vec<Entry>,
+    weights: TaskWeights,
+}
 
 impl Tasks {
-    /// All tasks, equally likely.
+    /// Tasks that make their own questions.
     ///
     /// # Panics
-    /// When there is none.
-    pub fn new(tasks: Vec<Box<dyn Task>>) -> Self {
-        assert!(!tasks.is_empty(), "a swarm needs a task");
-        Self(tasks)
+    /// When there is not one weight a task, or no task.
+    pub fn new(tasks: Vec<Box<dyn Task>>, weights: TaskWeights) -> Self {
+        assert!(!tasks.is_empty() && tasks.len() == weights.0.len(), "a swarm needs a task, and each task a weight");
+        Self { entries: tasks.into_iter().map(|task| Entry { task, given: None }).collect(), weights }
+    }
+
+    /// The same tasks, with these questions instead of their own. Questions of other tasks are left out.
+    #[must_use]
+    pub fn with_questions(mut self, questions: &[Question]) -> Self {
+        for entry in &mut self.entries {
+            let of = |split| {
+                let wanted = |q: &&Question| q.task == entry.task.name() && split_of(q) == split;
+                questions.iter().filter(wanted).cloned().collect()
+            };
+            entry.given = Some([of(Split::Training), of(Split::HeldOut)]);
+        }
+        self
     }
 
     /// Their names, in order.
     pub fn names(&self) -> Vec<String> {
-        self.0.iter().map(|task| task.name().to_owned()).collect()
+        self.entries.iter().map(|entry| entry.task.name().to_owned()).collect()
     }
 
-    /// The question that belongs to a seed: a task, all equally likely, and a fresh instance of it.
+    /// The weights of the swarm.
+    pub fn weights(&self) -> &TaskWeights {
+        &self.weights
+    }
+
+    /// The question that belongs to a seed: a task by its weight, and an instance of it.
     ///
     /// # Panics
     /// When the task has practically no question in this part; see [`Tasks::check_splits`].
-    pub fn question(&self, split: Split, seed: Seed) -> Question {
-        let task = self.choose(&mut seed.child("task", 0).rng());
-        instance(task, split, seed).unwrap_or_else(|| panic!("task {} has no {split:?} question", task.name()))
-    }
-
-    fn choose(&self, rng: &mut Rng) -> &dyn Task {
-        rng.choose(&self.0).as_ref()
+    pub fn question(&self, weights: &TaskWeights, split: Split, seed: Seed) -> Question {
+        let entry = &self.entries[weights.pick(seed.child("task", 0).rng().uniform())];
+        entry.question(split, seed).unwrap_or_else(|| panic!("task {} has no {split:?} question", entry.task.name()))
     }
 
     /// The score of a completion by this swarm's own verifiers; `None` when it lacks the task.
     pub fn score(&self, question: &Question, completion: &str) -> Option<f64> {
-        let task = self.0.iter().find(|task| task.name() == question.task)?;
-        Some(score_completion(task.as_ref(), question, completion))
+        let entry = self.entries.iter().find(|entry| entry.task.name() == question.task)?;
+        Some(score_completion(entry.task.as_ref(), question, completion))
     }
 
     /// # Errors
     /// Names the task whose questions are so few that one of the parts is nearly empty.
     pub fn check_splits(&self) -> Result<(), String> {
-        const PROBES: u64 = 400;
-        for task in &self.0 {
-            let questions = (0..PROBES).map(|i| task.question(Seed::new(0).child("probe", i)));
-            let held_out = questions.filter(|q| split_of(q) == Split::HeldOut).count() as u64;
-            if !(4..=PROBES - 4).contains(&held_out) {
-                return Err(format!(
-                    "tasks.{}: {held_out} of {PROBES} questions are held out, expected about one in eight: \
-                     the task as configured has too few different questions",
-                    task.name()
-                ));
-            }
-        }
-        Ok(())
+        self.entries.iter().try_for_each(Entry::check_splits)
     }
 }
 
-fn instance(task: &dyn Task, split: Split, seed: Seed) -> Option<Question> {
-    let attempts = (0..ATTEMPTS).map(|i| task.question(seed.child("attempt", i)));
-    attempts.into_iter().find(|question| split_of(question) == split)
+impl Entry {
+    fn question(&self, split: Split, seed: Seed) -> Option<Question> {
+        if let Some(given) = &self.given {
+            let given = &given[split as usize];
+            return (!given.is_empty()).then(|| seed.child("given", 0).rng().choose(given).clone());
+        }
+        let mut attempts = (0..ATTEMPTS).map(|i| self.task.question(seed.child("attempt", i)));
+        attempts.find(|question| split_of(question) == split)
+    }
+
+    fn check_splits(&self) -> Result<(), String> {
+        const PROBES: u64 = 400;
+        let name = self.task.name();
+        if let Some([training, held_out]) = &self.given {
+            if training.is_empty() || held_out.is_empty() {
+                let (training, held_out) = (training.len(), held_out.len());
+                return Err(format!(
+                    "tasks.source: found {training} training and {held_out} held-out questions of {name}, expected at \
+                     least one of each"
+                ));
+            }
+            return Ok(());
+        }
+        let questions = (0..PROBES).map(|i| self.task.question(Seed::new(0).child("probe", i)));
+        let held_out = questions.filter(|q| split_of(q) == Split::HeldOut).count() as u64;
+        if (4..=PROBES - 4).contains(&held_out) {
+            return Ok(());
+        }
+        Err(format!(
+            "tasks.{name}: {held_out} of {PROBES} questions are held out, expected about one in eight: the task as \
+             configured has too few different questions"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_come_by_their_weights() {
+        let weights = TaskWeights::new(vec![1.0, 0.0, 3.0]).unwrap();
+        for (uniform, expected) in [(0.0, 0), (0.24, 0), (0.26, 2), (0.999_999, 2)] {
+            assert_eq!(weights.pick(uniform), expected);
+        }
+        for bad in [vec![], vec![0.0], vec![1.0, -1.0], vec![f64::NAN], vec![f64::INFINITY]] {
+            assert!(TaskWeights::new(bad).is_err());
+        }
+    }
 }

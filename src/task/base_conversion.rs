@@ -34,6 +34,14 @@ impl Default for BaseConversionConfig {
 }
 
 impl BaseConversionConfig {
+    /// What each field may hold, in words.
+    pub const RANGES: &[(&str, &str)] = &[
+        ("min_base", "2 to 36"),
+        ("max_base", "more than min_base, to 36"),
+        ("min_value", "0 to 2^63 - 1"),
+        ("max_value", "more than min_value, to 2^63 - 1"),
+    ];
+
     /// Checks every field.
     ///
     /// # Errors

@@ -88,6 +88,19 @@ impl Default for BasicArithmeticConfig {
 }
 
 impl BasicArithmeticConfig {
+    /// What each field may hold, in words.
+    pub const RANGES: &[(&str, &str)] = &[
+        ("min_terms", "1 to 100"),
+        ("max_terms", "min_terms to 100"),
+        ("min_digits", "1 to 18"),
+        ("max_digits", "min_digits to 18"),
+        ("operators", "some of + - * /"),
+        ("allow_parentheses", "true or false"),
+        ("allow_negation", "true or false"),
+        ("format_style", "simple or natural"),
+        ("whitespace", "single, no_space or random"),
+    ];
+
     /// Checks every field.
     ///
     /// # Errors

@@ -35,6 +35,10 @@ impl Default for BinaryMatrixConfig {
 }
 
 impl BinaryMatrixConfig {
+    /// What each field may hold, in words.
+    pub const RANGES: &[(&str, &str)] =
+        &[("min_n", "1 to 1000"), ("max_n", "min_n to 1000"), ("p_zero", "more than 0, to 1")];
+
     /// Checks every field.
     ///
     /// # Errors

@@ -1,10 +1,27 @@
 //! Every task by its registered name.
 
+use super::arc_1d::{Arc1d, Arc1dConfig};
 use super::base_conversion::{BaseConversion, BaseConversionConfig};
 use super::basic_arithmetic::{BasicArithmetic, BasicArithmeticConfig};
+use super::bf::{Bf, BfConfig};
 use super::binary_matrix::{BinaryMatrix, BinaryMatrixConfig};
+use super::calendar_arithmetic::{CalendarArithmetic, CalendarArithmeticConfig};
+use super::decimal_arithmetic::{DecimalArithmetic, DecimalArithmeticConfig};
+use super::fraction_simplification::{FractionSimplification, FractionSimplificationConfig};
+use super::propositional_logic::{PropositionalLogic, PropositionalLogicConfig};
 use super::{Scoring, Task};
 use serde::{Deserialize, Serialize};
+
+/// A field of a task's table.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value where none is given.
+    pub default: serde_json::Value,
+    /// What it may hold, in words.
+    pub range: &'static str,
+}
 
 /// Makes the list of names, the tables of configurations and the constructor from one line a task.
 macro_rules! catalog {
@@ -33,6 +50,17 @@ macro_rules! catalog {
                 _ => Err(unknown(name)),
             }
         }
+
+        /// The fields of a task's table; `None` for an unknown task.
+        pub fn fields(name: &str) -> Option<Vec<Field>> {
+            let (defaults, ranges) = match name {
+                $(stringify!($name) => (serde_json::to_value($config::default()), $config::RANGES),)*
+                _ => return None,
+            };
+            let defaults = defaults.ok()?;
+            let field = |&(name, range): &(&'static str, &'static str)| Field { name, default: defaults[name].clone(), range };
+            Some(ranges.iter().map(field).collect())
+        }
     };
 }
 
@@ -43,6 +71,18 @@ catalog! {
     base_conversion: BaseConversion, BaseConversionConfig;
     /// Distances in a matrix.
     binary_matrix: BinaryMatrix, BinaryMatrixConfig;
+    /// Rows by a rule.
+    arc_1d: Arc1d, Arc1dConfig;
+    /// Brainfuck programs.
+    bf: Bf, BfConfig;
+    /// Conclusions from premises.
+    propositional_logic: PropositionalLogic, PropositionalLogicConfig;
+    /// Fractions in lowest terms.
+    fraction_simplification: FractionSimplification, FractionSimplificationConfig;
+    /// Expressions of decimal numbers.
+    decimal_arithmetic: DecimalArithmetic, DecimalArithmeticConfig;
+    /// Dates and weekdays.
+    calendar_arithmetic: CalendarArithmetic, CalendarArithmeticConfig;
 }
 
 /// Says which names there are, and which one may have been meant.
@@ -78,6 +118,20 @@ mod tests {
             "unknown task \"basic_arithmetics\", did you mean \"basic_arithmetic\"? (tasks: basic_arithmetic, "
         ));
         assert!(message("chess").starts_with("unknown task \"chess\" (tasks: "));
+    }
+
+    #[test]
+    fn every_field_has_a_range() {
+        for name in NAMES {
+            let configs: TaskConfigs = serde_json::from_value(serde_json::json!({*name: {}})).unwrap();
+            let table = serde_json::to_value(&configs).unwrap();
+            let mut known: Vec<String> = table[name].as_object().unwrap().keys().cloned().collect();
+            let mut listed: Vec<String> = fields(name).unwrap().iter().map(|f| f.name.to_owned()).collect();
+            known.sort();
+            listed.sort();
+            assert_eq!(known, listed, "{name}");
+        }
+        assert!(fields("chess").is_none());
     }
 
     #[test]

@@ -3,14 +3,22 @@
 //! One file a task, all listed in [`catalog`]. Nothing here knows a language model. To add a task:
 //! write its file with a configuration and an `impl Task`, and name it in the catalog.
 
+pub mod arc_1d;
 pub mod base_conversion;
 pub mod basic_arithmetic;
+pub mod bf;
 pub mod binary_matrix;
+pub mod calendar_arithmetic;
 pub mod catalog;
 mod check;
+pub mod curriculum;
+mod decimal;
+pub mod decimal_arithmetic;
 mod expression;
 mod extract;
+pub mod fraction_simplification;
 mod nested;
+pub mod propositional_logic;
 mod python;
 mod score;
 
@@ -31,6 +39,11 @@ pub trait Task: Send + Sync {
 
     /// The score of an answer, already taken out of its tags, in `[0, 1]`.
     fn score(&self, question: &Question, answer: &str) -> f64;
+
+    /// The score of a completion without an answer: 0, but for what reasoning-gym gives for nothing.
+    fn score_missing(&self) -> f64 {
+        0.0
+    }
 }
 
 /// How answers are scored.
@@ -43,9 +56,9 @@ pub enum Scoring {
     Exact,
 }
 
-/// The score of a whole completion: of what stands in its last `<answer>` tags, 0 without them.
+/// The score of a whole completion: of what stands in its last `<answer>` tags, or for no answer.
 pub fn score_completion(task: &dyn Task, question: &Question, completion: &str) -> f64 {
-    extract_answer(completion).map_or(0.0, |answer| task.score(question, &answer))
+    extract_answer(completion).map_or_else(|| task.score_missing(), |answer| task.score(question, &answer))
 }
 
 /// A question with the metadata that every task has and its own.

@@ -26,6 +26,9 @@ pub(super) fn strip(text: &str) -> &str {
 
 /// The value of a decimal digit of any script.
 pub(super) fn digit(c: char) -> Option<u8> {
+    if c.is_ascii() {
+        return c.to_digit(10).map(|value| value as u8);
+    }
     let code = u32::from(c);
     let zero = ZEROS[..ZEROS.partition_point(|&zero| zero <= code)].last()?;
     u8::try_from(code - zero).ok().filter(|&value| value < 10)

@@ -7,3 +7,4 @@ mod program;
 mod report;
 mod swarm;
 mod tasks;
+mod tasks_cli;

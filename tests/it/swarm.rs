@@ -2,11 +2,14 @@
 
 use sapo::policy::{Decoding, Policy, ScriptedPolicy, Trained, TrainingRollout, UpdateStats};
 use sapo::record::RoundRecord;
-use sapo::rollout::{Completion, Question, ScaleRewards};
+use sapo::rollout::{AgentId, Completion, Question, ScaleRewards};
 use sapo::seed::Seed;
-use sapo::swarm::{Bus, Mix, QuestionStream, Selection, Split, Swarm, SwarmConfig, Tasks, Workers, split_of};
+use sapo::swarm::{
+    Bus, Mix, QuestionStream, Selection, Split, Swarm, SwarmConfig, TaskWeights, Tasks, Workers, split_of,
+};
 use sapo::task::Scoring;
 use sapo::task::catalog::{TaskConfigs, build};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 type Log = Arc<Mutex<Vec<Trained>>>;
@@ -14,7 +17,8 @@ type Log = Arc<Mutex<Vec<Trained>>>;
 fn tasks() -> Tasks {
     let configs = TaskConfigs::default();
     let names = ["basic_arithmetic", "base_conversion"];
-    Tasks::new(names.map(|name| build(name, &configs, Scoring::Exact).unwrap()).into())
+    let tasks = names.map(|name| build(name, &configs, Scoring::Exact).unwrap());
+    Tasks::new(tasks.into(), TaskWeights::new(vec![1.0; 2]).unwrap())
 }
 
 fn config(local: usize, external: usize) -> SwarmConfig {
@@ -28,6 +32,7 @@ fn config(local: usize, external: usize) -> SwarmConfig {
         eval_questions: 16,
         eval_every: 2,
         rounds: 5,
+        specialists: BTreeMap::new(),
     }
 }
 
@@ -270,4 +275,39 @@ fn the_record_can_be_recomputed_from_the_rollouts() {
         assert_eq!((record.own_logp, record.entropy), (Some(-1.0), Some(1.0)));
         assert_eq!((record.reencode_mismatch_frac, record.clipped_completions), (Some(0.0), Some(0.0)));
     }
+}
+
+#[test]
+fn specialists_are_asked_their_own_tasks_and_verify_all() {
+    let specialists = BTreeMap::from([(AgentId(1), TaskWeights::new(vec![0.0, 1.0]).unwrap())]);
+    let policies = (0..2).map(|_| ScriptedPolicy::with_skill(0.5)).collect();
+    let (mut swarm, logs) = swarm(policies, SwarmConfig { specialists, ..config(8, 4) }, 1);
+    let records = swarm.step(1, |_| ());
+    let asked = |agent: usize| -> std::collections::BTreeSet<String> {
+        swarm.agents()[agent].own().iter().map(|r| r.question.task.clone()).collect()
+    };
+    assert_eq!(asked(0).len(), 2);
+    assert_eq!(asked(1), ["base_conversion".to_owned()].into());
+    assert_eq!(records[1].task_rewards[0], None, "a task that was not asked has no reward");
+    assert_eq!(records[1].external_groups, 4, "other tasks are scored and drawn all the same");
+    assert_eq!(logs[1].lock().unwrap()[0].len(), 12);
+}
+
+#[test]
+fn given_questions_are_asked_instead_of_fresh_ones() {
+    let fresh = tasks();
+    let some: Vec<Question> = (0..200)
+        .map(|i| fresh.question(fresh.weights(), Split::Training, Seed::new(i)))
+        .chain((0..50).map(|i| fresh.question(fresh.weights(), Split::HeldOut, Seed::new(i))))
+        .collect();
+    let given = tasks().with_questions(&some);
+    given.check_splits().unwrap();
+    for split in [Split::Training, Split::HeldOut] {
+        for i in 0..100 {
+            let question = given.question(given.weights(), split, Seed::new(i));
+            assert!(some.contains(&question) && split_of(&question) == split);
+        }
+    }
+    let poor = tasks().with_questions(&some[..200]);
+    assert!(poor.check_splits().unwrap_err().contains("0 held-out questions"));
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use sapo::rollout::Question;
 use sapo::seed::Seed;
 use sapo::task::catalog::{NAMES, TaskConfigs, build};
+use sapo::task::curriculum::{at_level, attributes};
 use sapo::task::{Scoring, Task, extract_answer, score_completion};
 use serde_json::Value;
 
@@ -32,7 +33,7 @@ fn right_answers_score_one() {
                 assert_eq!(task.score(&question, answer), 1.0, "{question:?}");
                 let completion = format!("So <answer>0</answer>, no: <answer>\n{answer} </answer>.");
                 assert_eq!(score_completion(&*task, &question, &completion), 1.0, "{question:?}");
-                assert_eq!(score_completion(&*task, &question, answer), 0.0, "{question:?}");
+                assert_eq!(score_completion(&*task, &question, answer), task.score_missing(), "{question:?}");
             }
         }
     }
@@ -47,13 +48,100 @@ fn supersets_and_empty_answers_do_not() {
             let echo = question.text.clone();
             for answer in [format!("The answer is {right}."), format!("{right} or {right}"), format!("{right} 7"), echo]
             {
-                assert!(library.score(&question, &answer) < 1.0, "{name}: {answer:?}");
+                // The library reads a LaTeX fraction at the start, whatever comes behind it.
+                let fooled = answer.starts_with("$\\");
+                assert!(fooled || library.score(&question, &answer) < 1.0, "{name}: {answer:?}");
                 assert_eq!(exact.score(&question, &answer), 0.0, "{name}: {answer:?}");
             }
             for answer in ["", " ", "I do not know"] {
                 assert_eq!(exact.score(&question, answer), 0.0, "{name}: {answer:?}");
             }
             assert!(library.score(&question, "") <= 0.01, "{name}");
+        }
+    }
+}
+
+#[test]
+fn formulas_that_fool_the_library_do_not() {
+    let [library, exact] = BOTH.map(|scoring| task("propositional_logic", scoring));
+    let questions = questions(&*exact);
+    let mean = |task: &dyn Task, answer: &str| {
+        let scores = questions.iter().map(|question| f64::from(task.score(question, answer) == 1.0));
+        scores.sum::<f64>() / questions.len() as f64
+    };
+    assert!(mean(&*library, "P ∨ Q") > 0.7);
+    for answer in ["P ∨ Q", "P ∨ Q ∨ R ∨ S", "P → Q", "P ∨ ¬P", "P ∨ p", "p ∨ q", "P ∧ ¬P"] {
+        assert!(mean(&*exact, answer) < 0.1, "{answer}");
+    }
+    for answer in ["P", "Q", "¬P", "P ∧ Q", "P ↔ Q", "¬(P ↔ Q)"] {
+        assert!(mean(&*exact, answer) < 0.45, "{answer}");
+    }
+    for question in &questions {
+        let premises: Vec<&str> =
+            question.metadata["premises"].as_array().unwrap().iter().map(|premise| premise.as_str().unwrap()).collect();
+        assert_eq!(exact.score(question, &premises.join(" ∧ ")), 0.0, "{question:?}");
+        assert_eq!(exact.score(question, premises[0]), 0.0, "{question:?}");
+    }
+}
+
+#[test]
+fn bad_values_are_errors_that_name_field_and_range() {
+    for (table, message) in [
+        ("[arc_1d]\nmin_size = 7", "arc_1d: min_size = 7: expected 8 to 1000"),
+        ("[arc_1d]\nnum_train = 0", "arc_1d: num_train = 0: expected 1 to 100"),
+        ("[bf]\ndifficulty = 0", "bf: difficulty = 0: expected 1 to 3"),
+        ("[propositional_logic]\nmax_vars = 1", "propositional_logic: max_vars = 1: expected 2 (min_vars) to 11"),
+        ("[propositional_logic]\nmin_statements = 0", "propositional_logic: min_statements = 0: expected 1 to 50"),
+        (
+            "[propositional_logic]\nmax_complexity = 9",
+            "propositional_logic: max_complexity = 9: expected 1 (min_complexity) to 8",
+        ),
+        (
+            "[fraction_simplification]\nmin_value = 0",
+            "fraction_simplification: min_value = 0: expected 1 to 1000000000",
+        ),
+        (
+            "[fraction_simplification]\nmin_factor = 101",
+            "fraction_simplification: max_factor = 100: expected 101 (min_factor) to 1000000000",
+        ),
+        (
+            "[decimal_arithmetic]\nprecision = 4",
+            "decimal_arithmetic: precision = 4: expected 5 (max_num_decimal_places + 2) to 100",
+        ),
+        ("[decimal_arithmetic]\nmin_terms = 0", "decimal_arithmetic: min_terms = 0: expected 1 to 50"),
+        ("[calendar_arithmetic]\nyear = 0", "calendar_arithmetic: year = 0: expected 1 to 9999"),
+        (
+            "[calendar_arithmetic]\noffset_upper_bound = 0",
+            "calendar_arithmetic: offset_upper_bound = 0: expected 1 to 100000",
+        ),
+        (
+            "[calendar_arithmetic]\nleap_year_range = -1",
+            "calendar_arithmetic: leap_year_range = -1: expected 0 to 20000",
+        ),
+    ] {
+        let configs: TaskConfigs = toml::from_str(table).unwrap();
+        let name = table[1..].split(']').next().unwrap();
+        assert_eq!(build(name, &configs, Scoring::Exact).err().as_deref(), Some(message), "{table}");
+    }
+    for table in
+        ["[bf]\nlevel = 1", "[calendar_arithmetic]\ntasks = [\"noon\"]", "[fraction_simplification]\nstyles = [\"x\"]"]
+    {
+        assert!(toml::from_str::<TaskConfigs>(table).is_err(), "{table}");
+    }
+}
+
+#[test]
+fn every_level_of_the_curricula_has_questions() {
+    for name in NAMES {
+        let top = attributes(name).iter().map(|attribute| attribute.levels.count()).max();
+        for level in 0..top.unwrap_or_else(|| panic!("{name} has no curriculum")) {
+            let table = serde_json::json!({*name: at_level(name, level)});
+            let configs: TaskConfigs = serde_json::from_value(table).unwrap();
+            let task = build(name, &configs, Scoring::Exact).unwrap();
+            for seed in 0..20 {
+                let question = task.question(Seed::new(seed));
+                assert_eq!(task.score(&question, right_answer(&question)), 1.0, "{question:?}");
+            }
         }
     }
 }
@@ -112,8 +200,8 @@ fn scores_equal_those_of_reasoning_gym() {
                 Value::Array(pair) => (&pair[0], &pair[1]),
                 object => (&object["candidate"], &object["score"]),
             };
-            let (Some(candidate), Some(score)) = (candidate.as_str(), score.as_f64()) else { continue };
-            let ours = task.score(&question, candidate);
+            let Some(score) = score.as_f64() else { continue };
+            let ours = candidate.as_str().map_or_else(|| task.score_missing(), |text| task.score(&question, text));
             assert!((ours - score).abs() < 1e-9, "{name} {candidate:?}: {ours}, library {score}, of {question:?}");
             checked += 1;
         }

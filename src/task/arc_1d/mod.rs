@@ -1,0 +1,274 @@
+//! `arc_1d`: the rule that turns rows into rows, to be found from examples and applied to another row.
+//!
+//! A rule is one function from input to output, so that all 70 can be tried on the examples. Unlike in
+//! reasoning-gym no question is asked that a copy of the input answers, or where another of the rules
+//! fits the examples and gives another answer.
+
+mod inputs;
+mod outputs;
+mod row;
+mod rule;
+
+use super::{Scoring, Task, check, entry, score};
+use crate::rollout::Question;
+use crate::seed::{Rng, Seed};
+use row::Row;
+use rule::{Input, RULES, Rule};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+const NAME: &str = "arc_1d";
+
+/// Draws of a row that fits its rule, of examples for one rule and length, and of rules, before giving up.
+const MOST_DRAWS: u32 = 1000;
+const MOST_EXAMPLES: u32 = 20;
+const MOST_RULES: u32 = 50;
+
+/// How hard the questions are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Arc1dConfig {
+    /// Fewest cells of a row.
+    pub min_size: usize,
+    /// Most cells of a row.
+    pub max_size: usize,
+    /// How many examples there are of the rule.
+    pub num_train: usize,
+}
+
+impl Default for Arc1dConfig {
+    fn default() -> Self {
+        Self { min_size: 10, max_size: 30, num_train: 3 }
+    }
+}
+
+impl Arc1dConfig {
+    /// What each field may hold, in words.
+    pub const RANGES: &[(&str, &str)] =
+        &[("min_size", "8 to 1000"), ("max_size", "min_size to 1000"), ("num_train", "1 to 100")];
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// Names the first bad field, its value and what is expected.
+    pub fn validate(&self) -> Result<(), String> {
+        check::range("size", [self.min_size, self.max_size], [8, 1000])?;
+        if !(1..=100).contains(&self.num_train) {
+            return Err(format!("num_train = {}: expected 1 to 100", self.num_train));
+        }
+        Ok(())
+    }
+}
+
+/// The task.
+pub struct Arc1d {
+    config: Arc1dConfig,
+    scoring: Scoring,
+}
+
+impl Arc1d {
+    /// The task with a valid configuration.
+    pub fn new(config: Arc1dConfig, scoring: Scoring) -> Self {
+        Self { config, scoring }
+    }
+
+    /// Examples of a rule, the last one to be asked, such that only one answer fits them.
+    fn draw(&self, rng: &mut Rng) -> (&'static Rule, Vec<Example>) {
+        let mut last = None;
+        for _ in 0..MOST_RULES {
+            let rule = rng.choose(&RULES);
+            let length = rng.int(self.config.min_size as i64, self.config.max_size as i64) as usize;
+            for _ in 0..MOST_EXAMPLES {
+                let drawn: Option<Vec<Example>> =
+                    (0..=self.config.num_train).map(|_| Example::draw(rule, rng, length)).collect();
+                let Some(examples) = drawn else { break };
+                if is_clear(&examples) {
+                    return (rule, examples);
+                }
+                last = Some((rule, examples));
+            }
+        }
+        last.expect("most rules have rows of every length")
+    }
+}
+
+/// A row and what the rule makes of it.
+struct Example {
+    input: Input,
+    output: Input,
+}
+
+impl Example {
+    fn draw(rule: &Rule, rng: &mut Rng, length: usize) -> Option<Self> {
+        (0..MOST_DRAWS).find_map(|_| {
+            let input = Input::new(&rule.draw(rng, length)?);
+            let output = Input::new(&rule.apply(&input)?);
+            Some(Self { input, output })
+        })
+    }
+}
+
+/// True where a copy of the input is wrong and every rule that fits the examples gives the same answer.
+fn is_clear(examples: &[Example]) -> bool {
+    let Some((test, train)) = examples.split_last() else { return false };
+    let fits = |rule: &Rule| train.iter().all(|example| rule.maps(&example.input, &example.output));
+    let other_answer = |rule: &Rule| rule.apply(&test.input).is_some_and(|row| row != test.output.row());
+    test.input.row() != test.output.row()
+        && !RULES.iter().filter(|rule| !rule.is_double()).any(|rule| fits(rule) && other_answer(rule))
+}
+
+impl Task for Arc1d {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn question(&self, seed: Seed) -> Question {
+        let c = &self.config;
+        let (rule, examples) = self.draw(&mut seed.rng());
+        let (test, train) = examples.split_last().expect("the test row comes last");
+        let mut text = String::with_capacity(4 * (train.len() + 1) * (test.input.row().len() + 8) + 100);
+        text.push_str("One rule turns every input into its output.\n");
+        for example in train {
+            writeln!(text, "Input: {}\nOutput: {}", cells(example.input.row()), cells(example.output.row()))
+                .expect("a String takes any text");
+        }
+        text.push_str("Answer with the output for this row, numbers with spaces between.\nInput: ");
+        text.push_str(&cells(test.input.row()));
+        let pair = |example: &Example| json!({"input": example.input.row(), "output": example.output.row()});
+        let own = json!({
+            "task_name": rule.name,
+            "size": test.input.row().len(),
+            "train_examples": train.iter().map(pair).collect::<Vec<Value>>(),
+            "test_example": pair(test),
+        });
+        entry(NAME, text, Some(cells(test.output.row())), own, json!({"size": [c.min_size, c.max_size]}))
+    }
+
+    fn score(&self, question: &Question, answer: &str) -> f64 {
+        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        match self.scoring {
+            Scoring::ReasoningGym => score::containment(oracle, answer),
+            Scoring::Exact => {
+                let right = numbers(oracle);
+                f64::from(right.is_some() && numbers(answer) == right)
+            }
+        }
+    }
+}
+
+/// Digits with spaces between.
+fn cells(row: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * row.len());
+    for cell in row {
+        text.push(char::from(b'0' + cell));
+        text.push(' ');
+    }
+    text.pop();
+    text
+}
+
+/// The digits of a row with spaces or commas between them, in brackets or not.
+fn numbers(text: &str) -> Option<Row> {
+    let text = text.trim();
+    let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let digit = |word: &str| match word.as_bytes() {
+        [digit @ b'0'..=b'9'] => Some(digit - b'0'),
+        _ => None,
+    };
+    words.map(digit).collect::<Option<Row>>().filter(|row| !row.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn check(name: &str, input: &str, output: Option<&str>) {
+        let rule = RULES.iter().find(|rule| rule.name == name).unwrap();
+        let row = rule.apply(&Input::new(&numbers(input).unwrap()));
+        assert_eq!(row.map(|row| cells(&row)).as_deref(), output, "{name}: {input}");
+    }
+
+    #[test]
+    fn rules_by_hand() {
+        check("move_2pix_solid_right", "0 3 3 0 0 0", Some("0 0 0 3 3 0"));
+        check("move_2pix_solid_left", "0 0 0 3 3 0", Some("0 3 3 0 0 0"));
+        check("move_2pix_solid_left", "0 3 3 0 0 0", None);
+        check("move_1pix_colorful_wrapped_right", "4 0 0 0 1 2", Some("2 4 0 0 0 1"));
+        check("gravity_right", "0 3 0 4 5 0", Some("3 4 5 0 0 0"));
+        check("gravity_left", "0 3 0 4 5 0", Some("0 0 0 3 4 5"));
+        check("gravity_counting_left", "0 3 0 4 5 0", Some("0 0 0 1 1 1"));
+        check("gravity_antigravity_right", "0 1 0 2 2 0", Some("2 2 0 0 0 1"));
+        check("gravity_weighted_colors_right", "0 1 0 2 2 0", Some("2 2 1 0 0 0"));
+        check("gravity_one_step_right", "0 3 3 0 0 4", Some("3 3 0 0 4 0"));
+        check("block_touch_dot", "3 3 0 0 0 1", Some("0 0 0 3 3 1"));
+        check("block_touch_dot_2pix", "2 0 0 0 3 3", Some("2 0 3 3 0 0"));
+        check("block_scale_to_dot", "2 0 0 3 3 0", Some("3 3 3 3 3 0"));
+        check("block_and_noise_remove", "3 0 3 3 0 3", Some("0 0 3 3 0 0"));
+        check("block_and_noise_remove_inside", "0 3 3 5 3 4 3 0", Some("0 3 3 3 3 3 3 0"));
+        check("move_block_by_own_size", "0 4 4 0 0 0", Some("0 0 0 4 4 0"));
+        check("two_points_and_fill", "0 4 0 0 4 0", Some("0 4 4 4 4 0"));
+        check("two_points_and_fill_inv", "0 4 4 4 4 0", Some("0 4 0 0 4 0"));
+        check("copy_block_to_dots_colors", "4 4 4 0 0 7 0 0", Some("4 4 4 0 7 7 7 0"));
+        check("repeat_pattern_full", "1 2 1 2 0 0 0", Some("1 2 1 2 1 2 1"));
+        check("reflect_block_random", "0 1 2 3 0", Some("0 3 2 1 0"));
+        check("reflect_block_around_dot", "4 4 0 2 0 0 0", Some("0 0 0 2 0 4 4"));
+        check("paint_biggest_block", "4 4 0 4 4 4 0", Some("4 4 0 1 1 1 0"));
+        check("recolor_blocks_by_size", "3 3 0 3 3 3 0", Some("2 2 0 1 1 1 0"));
+        check("change_to_five", "0 1 2", Some("0 5 5"));
+        check("recolor_blocks_from_palette", "7 4 0 5 5 0 5 5 0", Some("7 4 0 7 7 0 4 4 0"));
+        check("color_left_half_blocks", "2 2 2 0 2 2", Some("8 2 2 0 8 2"));
+        check("sort_blocks_by_size", "0 6 6 6 0 6 0", Some("6 0 6 6 6 0 0"));
+        check("sort_complete_sequence", "6 6 0 6 0 0", Some("6 0 6 6 0 0"));
+        check("duplicate_block_from_seeds", "0 0 0 4 0 1 1 0 7 0 0 0", Some("4 0 4 4 0 1 1 0 7 7 0 7"));
+        check("fill_from_pixel", "0 0 7 4 4 4 0 0", Some("7 7 7 4 4 4 0 0"));
+        check("fill_until_collision", "5 0 3 0 0 4 0", Some("5 3 3 4 4 4 0"));
+        check("mark_size_two_blocks", "0 4 4 0 0 7 0", Some("3 4 4 3 0 7 0"));
+    }
+
+    #[test]
+    fn there_are_seventy_rules_and_all_are_asked() {
+        let names: HashSet<&str> = RULES.iter().map(|rule| rule.name.as_str()).collect();
+        assert_eq!((RULES.len(), names.len()), (70, 70));
+        for (min_size, max_size, num_train) in [(8, 8, 1), (10, 30, 3), (100, 100, 3), (1000, 1000, 1)] {
+            let config = Arc1dConfig { min_size, max_size, num_train };
+            assert_eq!(config.validate(), Ok(()));
+            let task = Arc1d::new(config, Scoring::Exact);
+            let mut seen = HashSet::new();
+            for seed in 0..1200 {
+                if min_size == 1000 && seed > 300 {
+                    break;
+                }
+                let question = task.question(Seed::new(seed));
+                let test = &question.metadata["test_example"];
+                assert_ne!(test["input"], test["output"], "{question:?}");
+                seen.insert(question.metadata["task_name"].as_str().unwrap().to_owned());
+            }
+            assert!(seen.len() > 60, "{min_size}: {}", seen.len());
+        }
+    }
+
+    #[test]
+    fn every_rule_has_rows_of_every_length() {
+        let mut rng = Seed::new(4).rng();
+        for rule in RULES.iter() {
+            for length in [8, 9, 10, 30, 50, 100, 400] {
+                assert!(Example::draw(rule, &mut rng, length).is_some(), "{} {length}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn exact_takes_the_row_in_other_notations() {
+        let question = entry(NAME, String::new(), Some("0 1 2".to_owned()), json!({}), json!({}));
+        let task = Arc1d::new(Arc1dConfig::default(), Scoring::Exact);
+        for answer in ["0 1 2", " 0  1 2\n", "0, 1, 2", "[0, 1, 2]", "0,1,2"] {
+            assert_eq!(task.score(&question, answer), 1.0, "{answer:?}");
+        }
+        for answer in ["012", "0 1 2 0", "0 1", "", "[]", "0 1 2.", "The answer is 0 1 2", "0 1 12"] {
+            assert_eq!(task.score(&question, answer), 0.0, "{answer:?}");
+        }
+    }
+}

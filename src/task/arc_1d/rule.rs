@@ -1,0 +1,190 @@
+//! The 70 rules by name: 45 kinds, some with a distance, some mirrored.
+
+use super::row::{Row, View};
+use super::{inputs, outputs};
+use crate::seed::Rng;
+use std::sync::LazyLock;
+
+/// What a rule does with a row. `K` is a number of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The block moves K cells to the right; it has one colour or many.
+    Move {
+        by: usize,
+        colorful: bool,
+    },
+    /// The whole row turns K cells to the right.
+    Wrap {
+        by: usize,
+        colorful: bool,
+    },
+    Gravity,
+    GravityCounting,
+    GravityAntigravity,
+    GravityOneStep,
+    GravityWeighted,
+    /// The block moves to the dot, K cells at most where there is a limit.
+    Touch {
+        limit: Option<usize>,
+    },
+    ScaleToDot,
+    NoiseRemove,
+    NoiseRemoveInside,
+    MoveByOwnSize,
+    FillBetween,
+    KeepEnds,
+    /// The block is copied to every dot, in the dot's own colour or not.
+    CopyToDots {
+        own_color: bool,
+    },
+    RepeatPattern,
+    /// The block is reversed; it is of one colour but for its border, or of random ones.
+    Reflect {
+        random: bool,
+    },
+    ReflectAroundDot,
+    PaintBiggest,
+    RecolorBySize,
+    ChangeToFive,
+    RecolorFromPalette,
+    ColorLeftHalves,
+    SortBlocks,
+    SortSequence,
+    DuplicateFromSeeds,
+    FillFromPixel,
+    FillUntilCollision,
+    MarkSizeTwo,
+}
+
+/// A named rule.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// The rule works on the row read from right to left.
+    pub(super) mirrored: bool,
+}
+
+/// All 70, in the order of reasoning-gym.
+///
+/// Its names for gravity are kept, though "right" packs to the left.
+pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let mut rules = Vec::new();
+    let mut add = |name: String, kind, mirrored| rules.push(Rule { name, kind, mirrored });
+    for wrapped in [false, true] {
+        for (side, mirrored) in [("right", false), ("left", true)] {
+            for (colors, colorful) in [("solid", false), ("colorful", true)] {
+                for by in 1..=4 {
+                    let kind = if wrapped { Kind::Wrap { by, colorful } } else { Kind::Move { by, colorful } };
+                    let middle = if wrapped { "_wrapped" } else { "" };
+                    add(format!("move_{by}pix_{colors}{middle}_{side}"), kind, mirrored);
+                }
+            }
+        }
+    }
+    for (side, mirrored) in [("right", false), ("left", true)] {
+        for (name, kind) in [
+            ("gravity", Kind::Gravity),
+            ("gravity_counting", Kind::GravityCounting),
+            ("gravity_antigravity", Kind::GravityAntigravity),
+            ("gravity_one_step", Kind::GravityOneStep),
+            ("gravity_weighted_colors", Kind::GravityWeighted),
+        ] {
+            add(format!("{name}_{side}"), kind, mirrored);
+        }
+    }
+    add("block_touch_dot".to_owned(), Kind::Touch { limit: None }, false);
+    for by in 1..=4 {
+        add(format!("block_touch_dot_{by}pix"), Kind::Touch { limit: Some(by) }, false);
+    }
+    for (name, kind) in SINGLE {
+        add(name.to_owned(), kind, false);
+    }
+    rules
+});
+
+/// The rules that have one name.
+const SINGLE: [(&str, Kind); 23] = [
+    ("block_scale_to_dot", Kind::ScaleToDot),
+    ("block_and_noise_remove", Kind::NoiseRemove),
+    ("block_and_noise_remove_inside", Kind::NoiseRemoveInside),
+    ("move_block_by_own_size", Kind::MoveByOwnSize),
+    ("two_points_and_fill", Kind::FillBetween),
+    ("two_points_and_fill_inv", Kind::KeepEnds),
+    ("copy_block_to_dots", Kind::CopyToDots { own_color: false }),
+    ("copy_block_to_dots_colors", Kind::CopyToDots { own_color: true }),
+    ("repeat_pattern_full", Kind::RepeatPattern),
+    ("reflect_block_with_border_pixel", Kind::Reflect { random: false }),
+    ("reflect_block_random", Kind::Reflect { random: true }),
+    ("reflect_block_around_dot", Kind::ReflectAroundDot),
+    ("paint_biggest_block", Kind::PaintBiggest),
+    ("recolor_blocks_by_size", Kind::RecolorBySize),
+    ("change_to_five", Kind::ChangeToFive),
+    ("recolor_blocks_from_palette", Kind::RecolorFromPalette),
+    ("color_left_half_blocks", Kind::ColorLeftHalves),
+    ("sort_blocks_by_size", Kind::SortBlocks),
+    ("sort_complete_sequence", Kind::SortSequence),
+    ("duplicate_block_from_seeds", Kind::DuplicateFromSeeds),
+    ("fill_from_pixel", Kind::FillFromPixel),
+    ("fill_until_collision", Kind::FillUntilCollision),
+    ("mark_size_two_blocks", Kind::MarkSizeTwo),
+];
+
+/// A row as it is and mirrored, looked at once for all rules.
+#[derive(Debug)]
+pub(super) struct Input {
+    views: [View; 2],
+}
+
+impl Input {
+    pub(super) fn new(row: &[u8]) -> Self {
+        let mirrored: Row = row.iter().rev().copied().collect();
+        Self { views: [View::new(row.to_vec()), View::new(mirrored)] }
+    }
+
+    pub(super) fn row(&self) -> &[u8] {
+        &self.views[0].row
+    }
+}
+
+impl Rule {
+    /// A row that the rule is about; `None` where the draw does not fit, and is to be repeated.
+    pub(super) fn draw(&self, rng: &mut Rng, length: usize) -> Option<Row> {
+        let mut row = inputs::draw(self.kind, rng, length)?;
+        if self.mirrored {
+            row.reverse();
+        }
+        Some(row)
+    }
+
+    /// What the rule makes of a row; `None` where it says nothing about such a row.
+    pub(super) fn apply(&self, input: &Input) -> Option<Row> {
+        let mut row = outputs::output(self.kind, &input.views[usize::from(self.mirrored)])?;
+        if self.mirrored {
+            row.reverse();
+        }
+        Some(row)
+    }
+
+    /// True where the rule makes the row of the other.
+    pub(super) fn maps(&self, input: &Input, output: &Input) -> bool {
+        let side = usize::from(self.mirrored);
+        let (from, to) = (&input.views[side], &output.views[side].row);
+        if let Kind::Wrap { by, .. } | Kind::Move { by, .. } = self.kind {
+            // Most rows fail here, without a new one being made.
+            let (kept, cut) = from.row.split_at(from.len() - by);
+            if to[by..] != *kept || to[..by] != *cut {
+                return false;
+            }
+        }
+        outputs::output(self.kind, from).is_some_and(|row| row == *to)
+    }
+
+    /// True where another rule always does the same, and need not be tried as well.
+    pub(super) fn is_double(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Move { colorful: false, .. } | Kind::Wrap { colorful: false, .. } | Kind::Reflect { random: false }
+        )
+    }
+}

@@ -1,0 +1,281 @@
+//! `propositional_logic`: a formula that follows from premises.
+//!
+//! Unlike in reasoning-gym the premises never contradict each other, and something new always follows.
+//! The formulas are those of [`logic`]; [`draw`] writes questions, [`judge`] says whether an answer is new.
+
+mod draw;
+mod judge;
+mod logic;
+
+use super::{Scoring, Task, check, entry};
+use crate::rollout::Question;
+use crate::seed::Seed;
+use judge::{Problem, in_symbols, is_new};
+use logic::{Atoms, Formula, entails};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+const NAME: &str = "propositional_logic";
+
+/// As many as there are letters from P to Z.
+const MOST_VARIABLES: usize = 11;
+
+/// Rewards of reasoning-gym for formulas that do not follow, and for those that follow from anything.
+const INVALID: f64 = 0.05;
+const TRIVIAL: f64 = 0.25;
+
+/// How hard the questions are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PropositionalLogicConfig {
+    /// Fewest variables.
+    pub min_vars: usize,
+    /// Most variables.
+    pub max_vars: usize,
+    /// Fewest premises.
+    pub min_statements: usize,
+    /// Most premises.
+    pub max_statements: usize,
+    /// Least depth of a premise.
+    pub min_complexity: u32,
+    /// Greatest depth of a premise.
+    pub max_complexity: u32,
+}
+
+impl Default for PropositionalLogicConfig {
+    fn default() -> Self {
+        Self { min_vars: 2, max_vars: 4, min_statements: 2, max_statements: 4, min_complexity: 1, max_complexity: 3 }
+    }
+}
+
+impl PropositionalLogicConfig {
+    /// What each field may hold, in words.
+    pub const RANGES: &[(&str, &str)] = &[
+        ("min_vars", "1 to 11"),
+        ("max_vars", "min_vars to 11, at least 2"),
+        ("min_statements", "1 to 50"),
+        ("max_statements", "min_statements to 50"),
+        ("min_complexity", "1 to 8"),
+        ("max_complexity", "min_complexity to 8"),
+    ];
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// Names the first bad field, its value and what is expected.
+    pub fn validate(&self) -> Result<(), String> {
+        check::range("vars", [self.min_vars, self.max_vars], [1, MOST_VARIABLES])?;
+        check::range("statements", [self.min_statements, self.max_statements], [1, 50])?;
+        check::range("complexity", [self.min_complexity, self.max_complexity], [1, 8])?;
+        if self.max_vars == 1 {
+            return Err("max_vars = 1: expected 2 to 11, as nothing new follows about a single variable".to_owned());
+        }
+        if self.max_statements == 1 && self.max_complexity == 1 {
+            return Err("max_statements = 1: expected 2 to 50 with max_complexity = 1, as nothing new follows from a \
+                        single variable"
+                .to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The task.
+pub struct PropositionalLogic {
+    config: PropositionalLogicConfig,
+    scoring: Scoring,
+}
+
+impl PropositionalLogic {
+    /// The task with a valid configuration.
+    pub fn new(config: PropositionalLogicConfig, scoring: Scoring) -> Self {
+        Self { config, scoring }
+    }
+}
+
+impl Task for PropositionalLogic {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn question(&self, seed: Seed) -> Question {
+        let c = &self.config;
+        let mut rng = seed.rng();
+        let (variables, premises, example) = draw::question(&mut rng, c);
+        let list: String = premises.iter().enumerate().map(|(i, premise)| format!("{}. {premise}\n", i + 1)).collect();
+        let text = format!(
+            "{list}Find a formula that follows from these premises and says something new: it must not be always true, \
+             only repeat premises, or name a variable that it could do without. Answer with the formula, in the symbols \
+             ∧ ∨ ¬ → ↔."
+        );
+        let parts = Formula::read(&example, &mut Atoms::default()).map_or(0, |formula| formula.nodes.len());
+        let own = json!({"premises": premises, "variables": variables, "complexity": parts, "example_answer": example});
+        let difficulty = json!({
+            "vars": [c.min_vars, c.max_vars],
+            "statements": [c.min_statements, c.max_statements],
+            "complexity": [c.min_complexity, c.max_complexity],
+        });
+        entry(NAME, text, None, own, difficulty)
+    }
+
+    fn score(&self, question: &Question, answer: &str) -> f64 {
+        let premises = strings(question.metadata.get("premises"));
+        let variables = strings(question.metadata.get("variables"));
+        match self.scoring {
+            Scoring::ReasoningGym => library_score(&premises, &variables, answer),
+            Scoring::Exact => f64::from(is_new(&premises, &variables, &in_symbols(answer))),
+        }
+    }
+}
+
+fn strings(value: Option<&Value>) -> Vec<&str> {
+    value.and_then(Value::as_array).map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_str).collect())
+}
+
+/// What reasoning-gym gives.
+fn library_score(premises: &[&str], variables: &[&str], answer: &str) -> f64 {
+    let declared = |c: char| variables.iter().any(|name| name.len() == 1 && name.starts_with(c));
+    if answer.chars().any(|c| c.is_ascii_uppercase() && !declared(c)) {
+        return 0.0;
+    }
+    let mut atoms = Atoms::default();
+    let Some(answer) = Formula::read(answer, &mut atoms) else { return 0.0 };
+    let Some(problem) = Problem::read(premises, answer, &mut atoms) else { return INVALID };
+    let Some(table) = problem.answer.table(problem.words) else { return INVALID };
+    let trivial = problem.answer.nodes.len() == 1 || table.iter().all(|&word| word == !0);
+    match entails(&problem.all, &table) {
+        false => INVALID,
+        true if trivial => TRIVIAL,
+        true => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores(premises: &[&str], answer: &str) -> (f64, f64) {
+        let own = json!({"premises": premises, "variables": ["P", "Q", "R"]});
+        let question = entry(NAME, String::new(), None, own, json!({}));
+        let task = |scoring| PropositionalLogic::new(PropositionalLogicConfig::default(), scoring);
+        (task(Scoring::ReasoningGym).score(&question, answer), task(Scoring::Exact).score(&question, answer))
+    }
+
+    #[test]
+    fn something_new_in_any_notation() {
+        for answer in [
+            "Q",
+            "(Q)",
+            "¬¬Q",
+            "Q ∧ P",
+            "Q ∧ Q",
+            "Q ∨ Q",
+            "P <-> Q",
+            "P & Q",
+            "¬(¬Q ∨ ¬P)",
+            "~~Q",
+            "Q && (P -> Q)",
+            "Q ∨ (R ∧ ¬R)",
+            "(P → Q) ∧ (Q → P)",
+            "P ∧ (P → Q) ∧ Q",
+        ] {
+            assert_eq!(scores(&["P", "(P → Q)"], answer).1, 1.0, "{answer}");
+        }
+        assert_eq!(scores(&["(P ∧ Q)"], "Q").1, 1.0);
+        assert_eq!(scores(&["(P → Q)", "(Q → R)"], "P → R"), (1.0, 1.0));
+        assert_eq!(scores(&["(P ∨ Q)", "(P → R)", "(Q → R)"], "R").1, 1.0);
+        assert_eq!(scores(&["(P ↔ Q)", "(P ∨ Q)"], "P ∧ Q"), (1.0, 1.0));
+    }
+
+    #[test]
+    fn nothing_new() {
+        let premises = ["P", "(P → Q)"];
+        for answer in [
+            "P",
+            "¬¬P",
+            "P ∧ P",
+            "P ∧ (P → Q)",
+            "(P → Q) ∧ P",
+            "¬(¬P ∨ ¬(P → Q))",
+            "P → Q",
+            "¬P ∨ Q",
+            "P ∨ Q",
+            "P ∨ R",
+            "Q ∨ R",
+            "R → P",
+            "P ∨ ¬P",
+            "P ∨ Q ∨ R",
+            "¬(¬P ∧ ¬R)",
+            "R",
+            "P ∨ p",
+            "q",
+            "",
+            "Q or Q",
+            "Q.",
+            "P Q",
+            "¬Q",
+            "∧",
+            "((",
+            "The formula Q",
+        ] {
+            assert_eq!(scores(&premises, answer).1, 0.0, "{answer}");
+        }
+        for answer in ["P ∧ (P → Q) ∧ (P ∨ R)", "P ∧ (Q ∨ R)", "P ∧ ¬¬(P → Q) ∧ (R ∨ ¬R)"] {
+            assert_eq!(scores(&premises, answer).1, 0.0, "{answer}");
+        }
+        assert_eq!(scores(&["(P ∧ Q)", "R"], "(P ∧ Q) ∧ R").1, 0.0);
+        assert_eq!(scores(&["P", "Q"], "(P ↔ Q)").1, scores(&["P", "Q"], "(P → Q) ∧ (Q → P)").1);
+        assert_eq!(scores(&["P", "¬P"], "Q ∧ P").1, 0.0);
+        assert_eq!(scores(&["(P ∨ ¬P)"], "P ∨ ¬P").1, 0.0);
+    }
+
+    #[test]
+    fn partial_credit_of_the_library() {
+        let premises = ["P", "(P → Q)"];
+        for (answer, score) in [
+            ("Q", 0.25),
+            ("P ∨ ¬P", 0.25),
+            ("Q ∧ Q", 1.0),
+            ("P ∨ Q", 1.0),
+            ("R ∧ P", 0.05),
+            ("garbage", 0.05),
+            ("The formula", 0.0),
+            ("P ∧", 0.0),
+            ("", 0.0),
+        ] {
+            assert_eq!(scores(&premises, answer).0, score, "{answer}");
+        }
+    }
+
+    #[test]
+    fn every_question_has_an_answer_at_every_setting() {
+        let base = PropositionalLogicConfig::default();
+        let settings = [
+            PropositionalLogicConfig { min_vars: 1, max_vars: 2, max_statements: 2, max_complexity: 1, ..base.clone() },
+            PropositionalLogicConfig { min_statements: 1, max_statements: 1, max_complexity: 2, ..base.clone() },
+            PropositionalLogicConfig { max_vars: 11, max_statements: 50, max_complexity: 8, ..base.clone() },
+            PropositionalLogicConfig { min_vars: 11, max_vars: 11, min_statements: 1, max_statements: 1, ..base },
+        ];
+        for config in settings {
+            assert_eq!(config.validate(), Ok(()));
+            let task = |scoring| PropositionalLogic::new(config.clone(), scoring);
+            for seed in 0..20 {
+                let question = task(Scoring::Exact).question(Seed::new(seed));
+                let example = question.metadata["example_answer"].as_str().unwrap();
+                assert_eq!(task(Scoring::Exact).score(&question, example), 1.0, "{question:?}");
+                assert_eq!(task(Scoring::ReasoningGym).score(&question, example), 1.0, "{question:?}");
+            }
+        }
+        let (_, premises, example) = draw::simplest(&PropositionalLogicConfig::default());
+        assert_eq!(scores(&premises.iter().map(String::as_str).collect::<Vec<_>>(), &example), (1.0, 1.0));
+        assert_eq!(scores(&["(P ∧ Q)"], "(P ↔ Q)"), (1.0, 1.0));
+    }
+
+    #[test]
+    fn settings_without_answers_are_errors() {
+        let config = PropositionalLogicConfig { min_vars: 1, max_vars: 1, ..Default::default() };
+        assert!(config.validate().unwrap_err().starts_with("max_vars = 1: expected 2 to 11"));
+        let mut config = PropositionalLogicConfig { max_complexity: 1, min_statements: 1, ..Default::default() };
+        config.max_statements = 1;
+        assert!(config.validate().unwrap_err().starts_with("max_statements = 1: expected 2 to 50"));
+    }
+}
