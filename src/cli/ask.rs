@@ -42,9 +42,9 @@ pub(super) struct Args {
     /// Completions
     #[arg(short, value_name = "N", default_value_t = 1)]
     n: usize,
-    /// Longest completion in tokens
-    #[arg(long, value_name = "N", default_value_t = 128)]
-    max_completion_length: usize,
+    /// Longest completion in tokens [default: 128, or as many as the model has positions for]
+    #[arg(long, value_name = "N")]
+    max_completion_length: Option<usize>,
     /// Print one JSON object a completion
     #[arg(long)]
     json: bool,
@@ -52,7 +52,6 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     ensure!(args.n > 0, "-n: found 0, expected at least 1");
-    ensure!(args.max_completion_length > 0, "--max-completion-length: found 0, expected at least 1");
     let t = args.temperature;
     ensure!(t >= 0.0 && t.is_finite(), "--temperature: found {t}, expected 0 or more");
     let experiment = args.experiment.as_ref().map(|file| Experiment::load(file, &[])).transpose()?;
@@ -64,21 +63,18 @@ pub(super) fn run(args: &Args) -> Result<()> {
         (Some(text), _) => base.tokenizer.prompt(system_prompt, text)?,
         (None, prompt) => base.tokenizer.encode_prompt(prompt.as_deref().unwrap_or_default())?,
     };
-    let room = base.config.max_position_embeddings;
+    let room = base.config.max_position_embeddings.saturating_sub(prompt.len());
+    let max_completion_length = args.max_completion_length.unwrap_or(room.min(128));
     ensure!(
-        prompt.len() + args.max_completion_length <= room,
-        "--max-completion-length: found {}, expected at most {}: the prompt has {} tokens and the model {room} positions",
-        args.max_completion_length,
-        room.saturating_sub(prompt.len()),
-        prompt.len()
+        (1..=room).contains(&max_completion_length),
+        "--max-completion-length: found {max_completion_length}, expected 1 to {room}: the prompt has {} tokens and the \
+         model {} positions",
+        prompt.len(),
+        base.config.max_position_embeddings
     );
     let model = base.weights(&args.model, &DeviceConfig { kind: DeviceKind::Auto, index: 0 }.open()?)?.valid();
-    let decoding = Decoding {
-        temperature: if args.greedy { 0.0 } else { t },
-        top_k: 0,
-        top_p: 1.0,
-        max_completion_length: args.max_completion_length,
-    };
+    let decoding =
+        Decoding { temperature: if args.greedy { 0.0 } else { t }, top_k: 0, top_p: 1.0, max_completion_length };
     let shown = base.tokenizer.decode(&prompt);
     let seed = Seed::new(args.seed).child("ask", 0);
     let group = generate(&model, &[prompt], args.n, &decoding, &base.eos, seed).remove(0);

@@ -20,6 +20,11 @@ pub(crate) struct Attention {
 }
 
 impl Attention {
+    /// Query heads a key head.
+    pub(crate) fn share(&self) -> usize {
+        self.q_proj.weight.dims()[1] / self.k_proj.weight.dims()[1]
+    }
+
     /// Writes the keys and values of `x` into the cache and returns all that its rows have.
     ///
     /// # Shapes
@@ -51,13 +56,13 @@ impl Attention {
         causal: Option<&Tensor<2>>,
         cache: &mut Cache,
     ) -> Tensor<3> {
-        let [rows, seq, hidden] = x.dims();
+        let [rows, seq, _] = x.dims();
         let (dim, group) = (self.head_dim, cache.group);
         let blocks = rows / group;
         let [keys, values] = self.remember(layer, &x, rope, cache);
         let kv_heads = keys.dims()[1];
-        let heads = hidden / dim;
-        let share = heads / kv_heads; // query heads a key head
+        let share = self.share();
+        let heads = kv_heads * share;
         let queries = linear(&self.q_proj, x).reshape([rows, seq, heads, dim]);
         let queries = rope.apply(queries) * (dim as f64).powf(-0.5);
         let queries = queries
@@ -81,10 +86,11 @@ impl Attention {
                 softmax_product(vec![(own, values), (prompt, prompt_values.clone().unsqueeze_dim(2))], shape)
             }
         };
-        let mixed = mixed
-            .reshape([blocks, kv_heads, group, share, seq, dim])
-            .permute([0, 2, 4, 1, 3, 5])
-            .reshape([rows, seq, hidden]);
+        let mixed = mixed.reshape([blocks, kv_heads, group, share, seq, dim]).permute([0, 2, 4, 1, 3, 5]).reshape([
+            rows,
+            seq,
+            heads * dim,
+        ]);
         linear(&self.o_proj, mixed)
     }
 }

@@ -70,6 +70,9 @@ pub struct ModelConfig {
     pub tie_word_embeddings: bool,
     /// Longest sequence that the model was made for.
     pub max_position_embeddings: usize,
+    /// Width of one head, where it is not `hidden_size / num_attention_heads`.
+    #[serde(default)]
+    head_dim: Option<usize>,
     /// One id, several or none.
     #[serde(default)]
     eos_token_id: Value,
@@ -135,9 +138,12 @@ impl ModelConfig {
                 return refuse(key, value.to_string(), &format!("1 to {most}"));
             }
         }
-        if !self.hidden_size.is_multiple_of(2 * self.num_attention_heads) {
-            let expected = format!("a multiple of 2 x num_attention_heads ({})", self.num_attention_heads);
+        if self.head_dim.is_none() && !self.hidden_size.is_multiple_of(self.num_attention_heads) {
+            let expected = format!("a multiple of num_attention_heads ({})", self.num_attention_heads);
             return refuse("hidden_size", self.hidden_size.to_string(), &expected);
+        }
+        if self.head_dim() == 0 || !self.head_dim().is_multiple_of(2) || self.head_dim() > 1 << 16 {
+            return refuse("head_dim", self.head_dim().to_string(), "an even number");
         }
         if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
             let expected = format!("a divisor of num_attention_heads ({})", self.num_attention_heads);
@@ -159,7 +165,7 @@ impl ModelConfig {
 
     /// Width of one head.
     pub fn head_dim(&self) -> usize {
-        self.hidden_size / self.num_attention_heads
+        self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads)
     }
 
     /// The end-of-sequence ids of `config.json` and then, where there is one, those of
@@ -190,7 +196,7 @@ impl ModelConfig {
     /// Name and shape of every tensor of the checkpoint, in Hugging Face's layout.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let (hidden, inner) = (self.hidden_size, self.intermediate_size);
-        let (q, kv) = (hidden, self.num_key_value_heads * self.head_dim());
+        let (q, kv) = (self.num_attention_heads * self.head_dim(), self.num_key_value_heads * self.head_dim());
         let mut all = vec![("model.embed_tokens.weight".to_owned(), vec![self.vocab_size, hidden])];
         for layer in 0..self.num_hidden_layers {
             let mut add =
@@ -215,7 +221,7 @@ impl ModelConfig {
 
     /// The `config.json` of this shape, as transformers reads it.
     pub fn to_json(&self, dtype: &str) -> Value {
-        json!({
+        let mut json = json!({
             "architectures": ["Qwen2ForCausalLM"],
             "model_type": self.model_type,
             "vocab_size": self.vocab_size,
@@ -232,7 +238,11 @@ impl ModelConfig {
             "attention_dropout": 0.0,
             "eos_token_id": self.eos_token_id,
             "torch_dtype": dtype,
-        })
+        });
+        if let Some(head_dim) = self.head_dim {
+            json["head_dim"] = head_dim.into();
+        }
+        json
     }
 }
 

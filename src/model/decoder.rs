@@ -97,10 +97,8 @@ impl Decoder {
         let table = self.embed_tokens.val();
         let hidden = table.dims()[1];
         let attention = &self.layers[0].self_attn;
-        let heads = hidden / attention.head_dim;
-        let share = heads * attention.head_dim / attention.k_proj.weight.dims()[1];
         let rope = Rope::new(starts, seq, attention.head_dim, self.rope_theta, &device);
-        let causal = causal_mask(seq, cache.len(), share, &device);
+        let causal = causal_mask(seq, cache.len(), attention.share(), &device);
 
         let mut x = table.select(0, tokens.reshape([rows * seq])).reshape([rows, seq, hidden]);
         for (index, layer) in self.layers.iter().enumerate() {
