@@ -220,7 +220,7 @@ impl Recipe {
         let all = all.map_err(|e| anyhow!(e))?;
         for i in 0..self.tokenizer_texts / 2 {
             let question = all[i % all.len()].question(seed.child("default", i as u64));
-            texts.push(format!("{}\n{}", question.text, question.answer.unwrap_or_default()));
+            texts.push(format!("{}\n{}", question.text, right_answer(&question).unwrap_or_default()));
         }
         tokenizer::train(&texts, self.vocab_size, &self.out)?;
         let config = serde_json::json!({
@@ -288,11 +288,11 @@ impl Recipe {
         });
         let form = chosen.unwrap_or(&self.forms[0]);
         let other = || {
-            let others = (0..).map(|i| tasks.question(tasks.weights(), Split::Training, guess.child("other", i)));
-            others.into_iter().find(|other| other.task == question.task).and_then(|other| other.answer)
+            let mut others = (0..).map(|i| tasks.question(tasks.weights(), Split::Training, guess.child("other", i)));
+            others.find(|other| other.task == question.task).and_then(|other| right_answer(&other))
         };
         let answer = match form.content {
-            Content::Right => question.answer.clone(),
+            Content::Right => right_answer(question),
             Content::Guess => other(),
             Content::None => None,
         };
@@ -338,4 +338,10 @@ impl Recipe {
             right_in_tags: mean(&tagged),
         })
     }
+}
+
+/// The answer of a question, or an example where many are right.
+fn right_answer(question: &Question) -> Option<String> {
+    let example = || question.metadata.get("example_answer")?.as_str().map(ToOwned::to_owned);
+    question.answer.clone().or_else(example)
 }

@@ -2,7 +2,8 @@
 //!
 //! Zero is written "0" in every base, where reasoning-gym leaves most of them empty.
 
-use super::{Scoring, Task, check, entry, score};
+use super::form::{Form, written};
+use super::{Scoring, Task, check, score};
 use crate::rollout::Question;
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
@@ -63,12 +64,17 @@ impl BaseConversionConfig {
 pub struct BaseConversion {
     config: BaseConversionConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl BaseConversion {
     /// The task with a valid configuration.
     pub fn new(config: BaseConversionConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let c = &config;
+        let own = ["decimal_value", "source_base", "target_base", "source_repr", "target_repr"];
+        let difficulty = json!({"base": [c.min_base, c.max_base], "value": [c.min_value, c.max_value]});
+        let form = Form::new(NAME, &own, difficulty);
+        Self { config, scoring, form }
     }
 }
 
@@ -81,23 +87,17 @@ impl Task for BaseConversion {
         let c = &self.config;
         let mut rng = seed.rng();
         let value = rng.int(c.min_value as i64, c.max_value as i64) as u64;
-        let bases: Vec<u32> = (c.min_base..=c.max_base).collect();
-        let source = *rng.choose(&bases);
-        let others: Vec<u32> = bases.into_iter().filter(|&base| base != source).collect();
-        let target = *rng.choose(&others);
+        let source = rng.int(c.min_base.into(), c.max_base.into()) as u32;
+        // One of the other bases.
+        let target = rng.int(c.min_base.into(), i64::from(c.max_base) - 1) as u32;
+        let target = target + u32::from(target >= source);
 
         let (source_repr, target_repr) = (in_base(value, source), in_base(value, target));
         let digits = if target > 10 { " Digits above 9 are lower-case letters." } else { "" };
-        let text = format!("Convert {source_repr} from base {source} to base {target}.{digits}");
-        let own = json!({
-            "decimal_value": value,
-            "source_base": source,
-            "target_base": target,
-            "source_repr": source_repr,
-            "target_repr": target_repr,
-        });
-        let difficulty = json!({"base": [c.min_base, c.max_base], "value": [c.min_value, c.max_value]});
-        entry(NAME, text, Some(target_repr), own, difficulty)
+        let length = source_repr.len() + 80;
+        let text = written(length, format_args!("Convert {source_repr} from base {source} to base {target}.{digits}"));
+        let own = [value.into(), source.into(), target.into(), source_repr.into(), target_repr.clone().into()];
+        self.form.question(text, Some(target_repr), own)
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -115,15 +115,17 @@ impl Task for BaseConversion {
 
 /// The value in a base of 2 to 36, without leading zeros.
 fn in_base(mut value: u64, base: u32) -> String {
-    let mut digits = Vec::new();
+    let mut digits = [0; u64::BITS as usize];
+    let mut first = digits.len();
     loop {
-        digits.push(DIGITS[(value % u64::from(base)) as usize]);
+        first -= 1;
+        digits[first] = DIGITS[(value % u64::from(base)) as usize];
         value /= u64::from(base);
         if value == 0 {
             break;
         }
     }
-    digits.iter().rev().map(|&d| char::from(d)).collect()
+    digits[first..].iter().map(|&digit| char::from(digit)).collect()
 }
 
 /// The digits in lower case, without the prefix of the base, a plus sign and leading zeros.
@@ -143,6 +145,7 @@ fn significant_digits(text: &str, base: Option<u64>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
 
     fn exact(value: u64, base: u32, answer: &str) -> f64 {

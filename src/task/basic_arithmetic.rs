@@ -6,7 +6,8 @@
 pub use super::expression::Operator;
 
 use super::expression::{Token, Writer, value};
-use super::{Scoring, Task, check, entry, score};
+use super::form::Form;
+use super::{Scoring, Task, check, score};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use serde::{Deserialize, Serialize};
@@ -119,12 +120,16 @@ impl BasicArithmeticConfig {
 pub struct BasicArithmetic {
     config: BasicArithmeticConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl BasicArithmetic {
     /// The task with a valid configuration.
     pub fn new(config: BasicArithmeticConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let c = &config;
+        let difficulty = json!({"num_terms": [c.min_terms, c.max_terms], "num_digits": [c.min_digits, c.max_digits]});
+        let form = Form::new(NAME, &["expression", "num_terms", "num_digits"], difficulty);
+        Self { config, scoring, form }
     }
 }
 
@@ -150,12 +155,13 @@ impl Task for BasicArithmetic {
 
         let expression = spaced(&tokens, c.whitespace, &mut rng);
         let text = match c.format_style {
-            FormatStyle::Simple => format!("Compute this integer: {expression}"),
+            FormatStyle::Simple => ["Compute this integer: ", expression.as_str()].concat(),
             FormatStyle::Natural => rng.choose(&SENTENCES).replace("{}", &expression),
         };
-        let own = json!({"expression": expression, "num_terms": terms, "num_digits": digits});
-        let difficulty = json!({"num_terms": [c.min_terms, c.max_terms], "num_digits": [c.min_digits, c.max_digits]});
-        entry(NAME, text, Some(value(&tokens).to_string()), own, difficulty)
+        let own = [expression.into(), terms.into(), digits.into()];
+        let mut answer = String::with_capacity(20);
+        value(&tokens).write(&mut answer);
+        self.form.question(text, Some(answer), own)
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -168,17 +174,19 @@ impl Task for BasicArithmetic {
 }
 
 fn spaced(tokens: &[Token], whitespace: Whitespace, rng: &mut Rng) -> String {
-    let mut text = String::new();
-    for token in tokens {
+    let mut text = String::with_capacity(4 * tokens.len() + 16);
+    for (i, token) in tokens.iter().enumerate() {
         let space = match whitespace {
             Whitespace::Single => true,
             Whitespace::NoSpace => false,
             Whitespace::Random => rng.uniform() < RANDOM_SPACES,
         };
-        text.push_str(if space { " " } else { "" });
-        text.push_str(&token.text());
+        if space && i > 0 {
+            text.push(' ');
+        }
+        token.write(&mut text);
     }
-    text.trim().to_owned()
+    text
 }
 
 #[cfg(test)]

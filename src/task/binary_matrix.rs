@@ -2,16 +2,21 @@
 //!
 //! Where reasoning-gym evaluates the answer as a program, nested lists are read by [`nested`].
 
-use super::{Scoring, Task, check, entry, nested};
+use super::form::Form;
+use super::{Scoring, Task, check, nested};
 use crate::rollout::Question;
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 const NAME: &str = "binary_matrix";
 
 /// Reward of reasoning-gym for the right matrix in another notation.
 const OTHER_NOTATION: f64 = 0.1;
+
+const INSTRUCTION: &str = "Replace each number by its distance to the nearest 0, in steps up, down, left or right. \
+                           Keep the layout: one row a line, spaces between numbers.\n";
 
 /// Keeps a question within memory.
 const LARGEST: usize = 1000;
@@ -56,12 +61,15 @@ impl BinaryMatrixConfig {
 pub struct BinaryMatrix {
     config: BinaryMatrixConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl BinaryMatrix {
     /// The task with a valid configuration.
     pub fn new(config: BinaryMatrixConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let difficulty = json!({"n": [config.min_n, config.max_n], "p_zero": config.p_zero});
+        let form = Form::new(NAME, &["matrix", "solution", "n"], difficulty);
+        Self { config, scoring, form }
     }
 }
 
@@ -74,20 +82,17 @@ impl Task for BinaryMatrix {
         let c = &self.config;
         let mut rng = seed.rng();
         let n = rng.int(c.min_n as i64, c.max_n as i64) as usize;
-        let mut cells = vec![0];
-        cells.extend((1..n * n).map(|_| u32::from(rng.uniform() >= c.p_zero)));
-        rng.shuffle(&mut cells);
-        let matrix: Vec<Vec<u32>> = cells.chunks(n).map(<[u32]>::to_vec).collect();
+        let mut matrix = vec![0; n * n];
+        matrix[1..].fill_with(|| u32::from(rng.uniform() >= c.p_zero));
+        rng.shuffle(&mut matrix);
 
-        let solution = distances(&matrix);
-        let text = format!(
-            "Replace each number by its distance to the nearest 0, in steps up, down, left or right. \
-             Keep the layout: one row a line, spaces between numbers.\n{}",
-            lines(&matrix)
-        );
-        let answer = lines(&solution);
-        let own = json!({"matrix": matrix, "solution": solution, "n": n});
-        entry(NAME, text, Some(answer), own, json!({"n": [c.min_n, c.max_n], "p_zero": c.p_zero}))
+        let solution = distances(&matrix, n);
+        let mut text = String::with_capacity(INSTRUCTION.len() + 2 * n * n);
+        text.push_str(INSTRUCTION);
+        write_lines(&matrix, n, &mut text);
+        let mut answer = String::with_capacity(2 * n * n);
+        write_lines(&solution, n, &mut answer);
+        self.form.question(text, Some(answer), [nested_lists(&matrix, n), nested_lists(&solution, n), n.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -107,32 +112,44 @@ impl Task for BinaryMatrix {
     }
 }
 
-/// Steps from every cell to the nearest 0: once down and right, once up and left.
-fn distances(matrix: &[Vec<u32>]) -> Vec<Vec<u32>> {
-    let n = matrix.len();
+/// Steps from every cell to the nearest 0, of a matrix row by row: once down and right, once up and left.
+fn distances(matrix: &[u32], n: usize) -> Vec<u32> {
     let far = 2 * n as u32;
-    let mut steps: Vec<Vec<u32>> = matrix.iter().map(|row| row.iter().map(|&cell| cell * far).collect()).collect();
+    let mut steps: Vec<u32> = matrix.iter().map(|&cell| cell * far).collect();
     for r in 0..n {
-        for c in 0..n {
-            let above = if r > 0 { steps[r - 1][c] } else { far };
-            let left = if c > 0 { steps[r][c - 1] } else { far };
-            steps[r][c] = steps[r][c].min(above + 1).min(left + 1);
+        let mut left = far;
+        for at in r * n..(r + 1) * n {
+            let above = if r > 0 { steps[at - n] } else { far };
+            left = steps[at].min(above + 1).min(left + 1);
+            steps[at] = left;
         }
     }
     for r in (0..n).rev() {
-        for c in (0..n).rev() {
-            let below = if r + 1 < n { steps[r + 1][c] } else { far };
-            let right = if c + 1 < n { steps[r][c + 1] } else { far };
-            steps[r][c] = steps[r][c].min(below + 1).min(right + 1);
+        let mut right = far;
+        for at in (r * n..(r + 1) * n).rev() {
+            let below = if r + 1 < n { steps[at + n] } else { far };
+            right = steps[at].min(below + 1).min(right + 1);
+            steps[at] = right;
         }
     }
     steps
 }
 
 /// A row a line, single spaces between the numbers.
-fn lines(matrix: &[Vec<u32>]) -> String {
-    let line = |row: &Vec<u32>| row.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    matrix.iter().map(line).collect::<Vec<_>>().join("\n")
+fn write_lines(matrix: &[u32], n: usize, text: &mut String) {
+    for (i, &cell) in matrix.iter().enumerate() {
+        if i > 0 {
+            text.push(if i % n == 0 { '\n' } else { ' ' });
+        }
+        match cell {
+            0..=9 => text.push(char::from(b'0' + cell as u8)),
+            _ => write!(text, "{cell}").expect("a String takes any text"),
+        }
+    }
+}
+
+fn nested_lists(matrix: &[u32], n: usize) -> Value {
+    matrix.chunks(n).map(|row| row.iter().copied().collect::<Value>()).collect()
 }
 
 /// The rows of numbers, with any spaces or commas between them; `None` where something else stands there.
@@ -147,6 +164,7 @@ fn numbers(text: &str) -> Option<Vec<Vec<u32>>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
 
     #[test]

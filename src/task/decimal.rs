@@ -108,6 +108,50 @@ fn is_near_small(candidate: &Text, oracle: &Text, tolerance: i64, places: i64) -
     Some(apart.abs() <= unit.checked_mul(tolerance.into())?)
 }
 
+/// A decimal number of up to 18 digits in plain ASCII: what most answers are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    digits: i64,
+    places: u32,
+}
+
+impl Plain {
+    /// Reads digits with a minus or none, a point or none and spaces around; `None` for anything else.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let text = text.trim_ascii().as_bytes();
+        let (negative, text) = match text.split_first()? {
+            (b'-', rest) => (true, rest),
+            _ => (false, text),
+        };
+        let (mut size, mut places, mut count, mut point) = (0_i64, 0, 0, false);
+        for byte in text {
+            match byte {
+                b'0'..=b'9' if count < 18 => {
+                    size = size * 10 + i64::from(byte - b'0');
+                    count += 1;
+                    places += u32::from(point);
+                }
+                b'.' if !point => point = true,
+                _ => return None,
+            }
+        }
+        (count > 0).then_some(Self { digits: if negative { -size } else { size }, places })
+    }
+
+    /// The number times `10^places`, which must leave no decimals.
+    fn scaled(self, places: u32) -> i128 {
+        i128::from(self.digits) * i128::from(10_i64.pow(places - self.places))
+    }
+
+    /// True where the candidate is no further from the oracle than `tolerance · 10^-places`, of which there
+    /// are 18 at most.
+    pub(super) fn is_near(self, oracle: Self, tolerance: i64, places: u32) -> bool {
+        let used = places.max(self.places).max(oracle.places);
+        let unit = i128::from(tolerance) * i128::from(10_i64.pow(used - places));
+        (self.scaled(used) - oracle.scaled(used)).abs() <= unit
+    }
+}
+
 /// True where the candidate is no further from the oracle than `tolerance · 10^-places`.
 ///
 /// Only as many digits of the candidate are used as matter, so that a long text takes linear time.
@@ -130,6 +174,18 @@ pub(super) fn is_near(candidate: &Text, oracle: &Text, tolerance: i64, places: i
     let (candidate, exact) = candidate.scaled(places_used);
     let above = if exact { candidate.clone() } else { &candidate + 1 };
     candidate >= &oracle - &tolerance && above <= oracle + tolerance
+}
+
+/// Numbers that an expression can be evaluated in; `None` for a result that is none of them.
+pub(super) trait Number: Sized {
+    /// `raw / 10^places`
+    fn new(raw: i64, places: u32) -> Self;
+    /// Sum, or difference with a sign of -1.
+    fn plus(&self, other: &Self, sign: i32) -> Option<Self>;
+    /// Product.
+    fn times(&self, other: &Self) -> Option<Self>;
+    /// The number as a fraction of the other.
+    fn over(&self, other: &Self) -> Option<Self>;
 }
 
 /// A fraction with any numerator and a positive denominator, not reduced.
@@ -157,8 +213,36 @@ impl Fraction {
         Rounded { coefficient: quotient * 10 + tail, exponent: -shift - 1 }.settle(precision)
     }
 
-    /// The number as a fraction of the other; `None` for a division by 0.
-    pub(super) fn over(&self, other: &Self) -> Option<Self> {
+    fn combined(&self, other: &Self, sign: i32) -> Self {
+        let right = &other.numerator * &self.denominator * sign;
+        Self {
+            numerator: &self.numerator * &other.denominator + right,
+            denominator: &self.denominator * &other.denominator,
+        }
+    }
+
+    /// True where the two are at most half of `10^-places` apart.
+    pub(super) fn is_within_half(&self, other: &Self, places: u32) -> bool {
+        let apart = self.combined(other, -1);
+        apart.numerator.magnitude() * (power_of_ten(places) * 2_i32).magnitude() <= *apart.denominator.magnitude()
+    }
+}
+
+impl Number for Fraction {
+    fn new(raw: i64, places: u32) -> Self {
+        Self { numerator: raw.into(), denominator: power_of_ten(places) }
+    }
+
+    fn plus(&self, other: &Self, sign: i32) -> Option<Self> {
+        Some(self.combined(other, sign))
+    }
+
+    fn times(&self, other: &Self) -> Option<Self> {
+        let (numerator, denominator) = (&self.numerator * &other.numerator, &self.denominator * &other.denominator);
+        Some(Self { numerator, denominator })
+    }
+
+    fn over(&self, other: &Self) -> Option<Self> {
         if other.numerator == BigInt::ZERO {
             return None;
         }
@@ -168,26 +252,6 @@ impl Fraction {
         } else {
             Self { numerator: n, denominator: d }
         })
-    }
-
-    /// Sum, or difference with a sign of -1.
-    pub(super) fn plus(&self, other: &Self, sign: i32) -> Self {
-        let right = &other.numerator * &self.denominator * sign;
-        Self {
-            numerator: &self.numerator * &other.denominator + right,
-            denominator: &self.denominator * &other.denominator,
-        }
-    }
-
-    /// Product.
-    pub(super) fn times(&self, other: &Self) -> Self {
-        Self { numerator: &self.numerator * &other.numerator, denominator: &self.denominator * &other.denominator }
-    }
-
-    /// True where the two are at most half of `10^-places` apart.
-    pub(super) fn is_within_half(&self, other: &Self, places: u32) -> bool {
-        let apart = self.plus(other, -1);
-        apart.numerator.magnitude() * (power_of_ten(places) * 2_i32).magnitude() <= *apart.denominator.magnitude()
     }
 }
 
@@ -228,14 +292,28 @@ impl Rounded {
 
     /// The number in plain digits, without zeros at the end of its decimals.
     pub(super) fn text(&self) -> String {
-        let sign = if self.coefficient.sign() == Sign::Minus { "-" } else { "" };
-        let digits = (self.coefficient.magnitude() * power_of_ten(self.exponent.max(0) as u32).magnitude()).to_string();
-        let decimals = (-self.exponent).max(0) as usize;
-        let padded = format!("{digits:0>width$}", width = decimals + 1);
-        let (whole, part) = padded.split_at(padded.len() - decimals);
-        let part = part.trim_end_matches('0');
-        if part.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
+        let negative = self.coefficient.sign() == Sign::Minus;
+        plain_text(negative, self.coefficient.magnitude().to_string(), self.exponent)
     }
+}
+
+/// `±digits · 10^exponent` in plain digits, without zeros at the end of its decimals.
+pub(super) fn plain_text(negative: bool, mut digits: String, exponent: i64) -> String {
+    if digits != "0" {
+        digits.extend(std::iter::repeat_n('0', exponent.max(0) as usize));
+    }
+    let decimals = (-exponent).max(0) as usize;
+    let mut text = String::with_capacity(digits.len().max(decimals) + 3);
+    text.push_str(if negative { "-" } else { "" });
+    let whole = digits.len().saturating_sub(decimals);
+    text.push_str(if whole > 0 { &digits[..whole] } else { "0" });
+    let part = digits[whole..].trim_end_matches('0');
+    if !part.is_empty() {
+        text.push('.');
+        text.extend(std::iter::repeat_n('0', decimals.saturating_sub(digits.len())));
+        text.push_str(part);
+    }
+    text
 }
 
 #[cfg(test)]

@@ -3,14 +3,17 @@
 //! The answer is the exact value, rounded once. Expressions whose value would be lost by rounding at
 //! every step, as reasoning-gym does it, are not asked.
 
-use super::decimal::{Fraction, Rounded, Text, is_near, power_of_ten};
+use super::decimal::{Fraction, Number, Plain, Text, is_near, power_of_ten};
 use super::expression::Operator;
-use super::{Scoring, Task, check, entry, python};
+use super::form::{Form, push_number, written};
+use super::quotient::Quotient;
+use super::{Scoring, Task, check, python};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::cell::Cell;
 
 const NAME: &str = "decimal_arithmetic";
 
@@ -75,26 +78,34 @@ impl DecimalArithmeticConfig {
 pub struct DecimalArithmetic {
     config: DecimalArithmeticConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl DecimalArithmetic {
     /// The task with a valid configuration.
     pub fn new(config: DecimalArithmeticConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let c = &config;
+        let difficulty = json!({
+            "decimal_places": [c.min_num_decimal_places, c.max_num_decimal_places],
+            "num_terms": [c.min_terms, c.max_terms],
+        });
+        let form = Form::new(NAME, &["decimal_places", "num_terms"], difficulty);
+        Self { config, scoring, form }
     }
 
-    /// An expression with its rounded value, where the exact value and the one rounded step by step agree.
-    fn draw(&self, rng: &mut Rng, terms: i64) -> Option<(Vec<Token>, Rounded)> {
-        let c = &self.config;
-        let (places, precision) = (c.max_num_decimal_places as u32, c.precision as u32);
-        let tokens = expression(rng, c, terms);
-        let exact = evaluate(&tokens, &|value| value)?;
+    /// The rounded value of an expression, where the exact value and the one rounded step by step agree.
+    fn answer(&self, tokens: &[Token]) -> Option<String> {
+        let (places, precision) = (self.config.max_num_decimal_places as u32, self.config.precision as u32);
+        if let Some(answer) = small_answer(tokens, places as i32, precision as i32) {
+            return answer;
+        }
+        let exact: Fraction = evaluate(tokens, &Some)?;
         let value = exact.rounded(precision);
         let written = value.fraction();
-        let by_step = evaluate(&tokens, &|value| value.rounded(precision).fraction())?;
+        let by_step: Fraction = evaluate(tokens, &|value: Fraction| Some(value.rounded(precision).fraction()))?;
         let shown = exact.numerator.magnitude() * power_of_ten(places).magnitude() >= *exact.denominator.magnitude();
         let agree = written.is_within_half(&exact, places) && by_step.is_within_half(&written, places);
-        (agree && shown).then_some((tokens, value))
+        (agree && shown).then(|| value.text())
     }
 }
 
@@ -107,53 +118,62 @@ impl Task for DecimalArithmetic {
         let c = &self.config;
         let mut rng = seed.rng();
         let terms = rng.int(c.min_terms, c.max_terms);
-        let drawn = (0..MOST_DRAWS).find_map(|_| self.draw(&mut rng, terms));
-        let (tokens, value) = drawn.unwrap_or_else(|| {
-            let tokens = plain_sum(&mut rng, c, terms);
-            let exact = evaluate(&tokens, &|value| value).expect("a sum divides by nothing");
-            (tokens, exact.rounded(c.precision as u32))
+        let mut tokens = Vec::with_capacity(4 * terms as usize);
+        let drawn = (0..MOST_DRAWS).find_map(|_| {
+            tokens.clear();
+            expression(&mut rng, c, terms, &mut tokens);
+            self.answer(&tokens)
+        });
+        let answer = drawn.unwrap_or_else(|| {
+            tokens = plain_sum(&mut rng, c, terms);
+            let exact: Fraction = evaluate(&tokens, &Some).expect("a sum divides by nothing");
+            exact.rounded(c.precision as u32).text()
         });
         let places = tokens
             .iter()
             .filter_map(|token| if let Token::Number { places, .. } = token { Some(*places) } else { None });
         let places = places.max().unwrap_or(0).max(1);
-        let written: String = tokens.iter().map(Token::text).collect();
-        let text = format!(
-            "Compute this number, right to {} decimals or better, with a maximum of {} significant digits.\n\
-             {written} = ?",
-            c.max_num_decimal_places, c.precision
+        let mut text = written(
+            110 + 4 * tokens.len(),
+            format_args!(
+                "Compute this number, right to {} decimals or better, with a maximum of {} significant digits.\n",
+                c.max_num_decimal_places, c.precision
+            ),
         );
-        let own = json!({"decimal_places": places, "num_terms": terms});
-        let difficulty = json!({
-            "decimal_places": [c.min_num_decimal_places, c.max_num_decimal_places],
-            "num_terms": [c.min_terms, c.max_terms],
-        });
-        entry(NAME, text, Some(value.text()), own, difficulty)
+        tokens.iter().for_each(|token| token.write(&mut text));
+        text.push_str(" = ?");
+        self.form.question(text, Some(answer), [places.into(), terms.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref().and_then(Text::read) else { return 0.0 };
+        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
         let places = self.config.max_num_decimal_places;
-        match self.scoring {
-            Scoring::ReasoningGym => {
-                f64::from(Text::read(answer).is_some_and(|candidate| is_near(&candidate, &oracle, 1, places)))
-            }
-            Scoring::Exact => {
-                let answer = python::strip(answer);
-                let unsigned = answer.strip_prefix('\u{2212}').filter(|rest| !rest.starts_with(['+', '-']));
-                let read = unsigned.map_or_else(|| Text::read(answer), |rest| Text::read(&format!("-{rest}")));
-                // The oracle itself may be off by half of its last digit, where it was rounded.
-                let (tolerance, places) = if oracle.significant() as i64 >= self.config.precision {
-                    let last = oracle.decimals().max(places + 1);
-                    let half = 5 * 10_i64.saturating_pow((last - places - 1).min(17) as u32);
-                    (half.saturating_add(1), places + 1 + (last - places - 1).min(17))
-                } else {
-                    (5, places + 1)
-                };
-                f64::from(read.is_some_and(|candidate| is_near(&candidate, &oracle, tolerance, places)))
-            }
+        if self.scoring == Scoring::ReasoningGym {
+            return f64::from(is_near_as_read(answer, oracle, places));
         }
+        let Some(oracle) = Text::read(oracle) else { return 0.0 };
+        let answer = python::strip(answer);
+        let unsigned = answer.strip_prefix('\u{2212}').filter(|rest| !rest.starts_with(['+', '-']));
+        let read = unsigned.map_or_else(|| Text::read(answer), |rest| Text::read(&format!("-{rest}")));
+        // The oracle itself may be off by half of its last digit, where it was rounded.
+        let (tolerance, places) = if oracle.significant() as i64 >= self.config.precision {
+            let last = oracle.decimals().max(places + 1);
+            let half = 5 * 10_i64.saturating_pow((last - places - 1).min(17) as u32);
+            (half.saturating_add(1), places + 1 + (last - places - 1).min(17))
+        } else {
+            (5, places + 1)
+        };
+        f64::from(read.is_some_and(|candidate| is_near(&candidate, &oracle, tolerance, places)))
     }
+}
+
+/// True where the answer is no further from the oracle than one unit of the last place, as reasoning-gym has it.
+fn is_near_as_read(answer: &str, oracle: &str, places: i64) -> bool {
+    if let (Some(candidate), Some(oracle)) = (Plain::read(answer), Plain::read(oracle)) {
+        return candidate.is_near(oracle, 1, places as u32);
+    }
+    let near = |candidate: Text| Some(is_near(&candidate, &Text::read(oracle)?, 1, places));
+    Text::read(answer).and_then(near).unwrap_or(false)
 }
 
 /// A piece of an expression.
@@ -169,20 +189,25 @@ enum Token {
 }
 
 impl Token {
-    fn text(&self) -> String {
-        match self {
-            Self::Number { raw, places: 0 } => raw.to_string(),
+    fn write(&self, text: &mut String) {
+        let sign = match self {
             Self::Number { raw, places } => {
-                let unit = 10_i64.pow(*places);
-                format!("{}.{:0width$}", raw / unit, raw % unit, width = *places as usize)
+                let (raw, unit) = (raw.unsigned_abs(), 10_u64.pow(*places));
+                push_number(text, raw / unit, 1);
+                if *places > 0 {
+                    text.push('.');
+                    push_number(text, raw % unit, *places as usize);
+                }
+                return;
             }
-            Self::Operator(Operator::Plus) => "+".to_owned(),
-            Self::Operator(Operator::Minus) => "-".to_owned(),
-            Self::Operator(Operator::Times) => "*".to_owned(),
-            Self::Operator(Operator::Divide) => "/".to_owned(),
-            Self::Open => "(".to_owned(),
-            Self::Close => ")".to_owned(),
-        }
+            Self::Operator(Operator::Plus) => '+',
+            Self::Operator(Operator::Minus) => '-',
+            Self::Operator(Operator::Times) => '*',
+            Self::Operator(Operator::Divide) => '/',
+            Self::Open => '(',
+            Self::Close => ')',
+        };
+        text.push(sign);
     }
 }
 
@@ -195,26 +220,25 @@ fn number(rng: &mut Rng, c: &DecimalArithmeticConfig) -> Token {
 }
 
 /// So many numbers, split at random, every part in brackets or not.
-fn expression(rng: &mut Rng, c: &DecimalArithmeticConfig, terms: i64) -> Vec<Token> {
+fn expression(rng: &mut Rng, c: &DecimalArithmeticConfig, terms: i64, tokens: &mut Vec<Token>) {
     if terms == 1 {
-        return vec![number(rng, c)];
+        return tokens.push(number(rng, c));
     }
-    let left = rng.int(1, terms - 1);
-    let mut tokens = expression(rng, c, left);
+    let (start, left) = (tokens.len(), rng.int(1, terms - 1));
+    expression(rng, c, left, tokens);
     tokens.push(Token::Operator(*rng.choose(&OPERATORS)));
-    tokens.extend(expression(rng, c, terms - left));
+    expression(rng, c, terms - left, tokens);
     if rng.below(2) == 0 {
-        tokens.insert(0, Token::Open);
+        tokens.insert(start, Token::Open);
         tokens.push(Token::Close);
     }
-    tokens
 }
 
 /// Numbers that are added and subtracted in turn, so that no digit is lost on the way.
 fn plain_sum(rng: &mut Rng, c: &DecimalArithmeticConfig, terms: i64) -> Vec<Token> {
     let mut tokens = vec![number(rng, c)];
     for i in 1..terms {
-        let Some(total) = evaluate(&tokens, &|value| value) else { return tokens };
+        let Some(total): Option<Fraction> = evaluate(&tokens, &Some) else { return tokens };
         let positive = total.numerator > BigInt::ZERO;
         let operator = if positive && i > 1 { Operator::Minus } else { Operator::Plus };
         tokens.extend([Token::Operator(operator), number(rng, c)]);
@@ -222,38 +246,53 @@ fn plain_sum(rng: &mut Rng, c: &DecimalArithmeticConfig, terms: i64) -> Vec<Toke
     tokens
 }
 
-/// The value by the usual precedence, with `step` applied to every number and every result.
-fn evaluate(tokens: &[Token], step: &dyn Fn(Fraction) -> Fraction) -> Option<Fraction> {
+/// The answer as [`DecimalArithmetic::answer`] gives it; `None` where 128 bits do not do.
+fn small_answer(tokens: &[Token], places: i32, precision: i32) -> Option<Option<String>> {
+    let all_fit = Cell::new(true);
+    let by_step: Quotient = evaluate(tokens, &|value: Quotient| {
+        all_fit.set(all_fit.get() && value.fits(precision));
+        value.rounded(precision)
+    })?;
+    // Where nothing was rounded the value is exact.
+    let exact = if all_fit.get() { by_step } else { evaluate(tokens, &Some)? };
+    let value = exact.rounded(precision)?;
+    if !value.reaches(places) {
+        return None;
+    }
+    let agree = by_step.is_within_half(value, places)? && exact.shows(places)?;
+    Some(agree.then(|| value.text()))
+}
+
+/// The value by the usual precedence, with `step` applied to every result.
+fn evaluate<N: Number>(tokens: &[Token], step: &impl Fn(N) -> Option<N>) -> Option<N> {
     sum(&mut tokens.iter().peekable(), step)
 }
 
 type Tokens<'a> = std::iter::Peekable<std::slice::Iter<'a, Token>>;
 
-fn sum(tokens: &mut Tokens, step: &dyn Fn(Fraction) -> Fraction) -> Option<Fraction> {
+fn sum<N: Number>(tokens: &mut Tokens, step: &impl Fn(N) -> Option<N>) -> Option<N> {
     let mut total = product(tokens, step)?;
     while let Some(Token::Operator(operator)) = tokens.peek() {
         tokens.next();
         let sign = if *operator == Operator::Minus { -1 } else { 1 };
-        total = step(total.plus(&product(tokens, step)?, sign));
+        total = step(total.plus(&product(tokens, step)?, sign)?)?;
     }
     Some(total)
 }
 
-fn product(tokens: &mut Tokens, step: &dyn Fn(Fraction) -> Fraction) -> Option<Fraction> {
+fn product<N: Number>(tokens: &mut Tokens, step: &impl Fn(N) -> Option<N>) -> Option<N> {
     let mut value = factor(tokens, step)?;
     while let Some(Token::Operator(operator @ (Operator::Times | Operator::Divide))) = tokens.peek() {
         tokens.next();
         let right = factor(tokens, step)?;
-        value = step(if *operator == Operator::Times { value.times(&right) } else { value.over(&right)? });
+        value = step(if *operator == Operator::Times { value.times(&right)? } else { value.over(&right)? })?;
     }
     Some(value)
 }
 
-fn factor(tokens: &mut Tokens, step: &dyn Fn(Fraction) -> Fraction) -> Option<Fraction> {
+fn factor<N: Number>(tokens: &mut Tokens, step: &impl Fn(N) -> Option<N>) -> Option<N> {
     match tokens.next()? {
-        Token::Number { raw, places } => {
-            Some(Fraction { numerator: (*raw).into(), denominator: power_of_ten(*places) })
-        }
+        Token::Number { raw, places } => Some(N::new(*raw, *places)),
         Token::Open => {
             let value = sum(tokens, step);
             tokens.next();
@@ -265,6 +304,7 @@ fn factor(tokens: &mut Tokens, step: &dyn Fn(Fraction) -> Fraction) -> Option<Fr
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
 
     fn task(config: &DecimalArithmeticConfig, scoring: Scoring) -> DecimalArithmetic {
@@ -328,12 +368,15 @@ mod tests {
         let number = |raw| Token::Number { raw, places: 1 };
         let op = Token::Operator;
         let check = |tokens: &[Token], expected: &str| {
-            assert_eq!(evaluate(tokens, &|value| value).unwrap().rounded(12).text(), expected);
+            assert_eq!(evaluate::<Fraction>(tokens, &Some).unwrap().rounded(12).text(), expected);
+            assert_eq!(evaluate::<Quotient>(tokens, &Some).unwrap().rounded(12).unwrap().text(), expected);
         };
         check(&[number(10), op(Operator::Plus), number(20), op(Operator::Times), number(35)], "8");
         check(&[number(10), op(Operator::Minus), number(20), op(Operator::Minus), number(35)], "-4.5");
         let bracket = [Token::Open, number(10), op(Operator::Plus), number(20), Token::Close];
         check(&bracket, "3");
-        assert_eq!(Token::Number { raw: 2005, places: 3 }.text(), "2.005");
+        let mut text = String::new();
+        Token::Number { raw: 2005, places: 3 }.write(&mut text);
+        assert_eq!(text, "2.005");
     }
 }

@@ -3,12 +3,9 @@
 //! The shapes are those of reasoning-gym's `basic_arithmetic`, with one difference: a divisor divides
 //! the very factor that it stands behind, so that every division is exact.
 
+use super::integer::Integer;
 use crate::seed::Rng;
-use num_bigint::{BigInt, BigUint};
 use serde::{Deserialize, Serialize};
-
-/// Divisors above this are found only as the counterpart of a smaller one, which bounds the time.
-const TRIAL_DIVISORS: u32 = 1000;
 
 /// What stands between two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,16 +27,16 @@ pub enum Operator {
 /// A piece of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    Number(BigInt),
+    Number(Integer),
     Operator(Operator),
     Open { negated: bool },
     Close,
 }
 
 impl Token {
-    pub(super) fn text(&self) -> String {
+    pub(super) fn write(&self, text: &mut String) {
         let sign = match self {
-            Self::Number(number) => return number.to_string(),
+            Self::Number(number) => return number.write(text),
             Self::Operator(Operator::Plus) => "+",
             Self::Operator(Operator::Minus) => "-",
             Self::Operator(Operator::Times) => "*",
@@ -48,18 +45,18 @@ impl Token {
             Self::Open { negated: false } => "(",
             Self::Close => ")",
         };
-        sign.to_owned()
+        text.push_str(sign);
     }
 }
 
 /// The value by the usual precedence, left to right.
-pub(super) fn value(tokens: &[Token]) -> BigInt {
+pub(super) fn value(tokens: &[Token]) -> Integer {
     sum(&mut tokens.iter())
 }
 
 /// Reads up to the end or past the bracket that closes.
-fn sum(tokens: &mut std::slice::Iter<Token>) -> BigInt {
-    let mut total = BigInt::ZERO;
+fn sum(tokens: &mut std::slice::Iter<Token>) -> Integer {
+    let mut total = Integer::ZERO;
     let mut term = factor(tokens);
     loop {
         match tokens.next() {
@@ -72,7 +69,7 @@ fn sum(tokens: &mut std::slice::Iter<Token>) -> BigInt {
     }
 }
 
-fn factor(tokens: &mut std::slice::Iter<Token>) -> BigInt {
+fn factor(tokens: &mut std::slice::Iter<Token>) -> Integer {
     match tokens.next() {
         Some(Token::Number(number)) => number.clone(),
         Some(Token::Open { negated: true }) => -sum(tokens),
@@ -98,43 +95,49 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     /// An expression of so many numbers.
     pub(super) fn terms(&mut self, count: i64) -> Vec<Token> {
-        let only_division = self.joining().is_empty();
+        let mut tokens = Vec::with_capacity(4 * count as usize);
+        self.append(&mut tokens, count);
+        tokens
+    }
+
+    /// Adds an expression of so many numbers behind what there is.
+    fn append(&mut self, tokens: &mut Vec<Token>, count: i64) {
+        let start = tokens.len();
+        let only_division = self.joining().next().is_none();
         let left = if only_division { 1 } else { self.rng.int(1, count) };
-        let mut tokens = self.left_part(left);
+        self.left_part(tokens, left);
         if left < count {
             match *self.rng.choose(self.operators) {
-                Operator::Divide if only_division => self.division_chain(&mut tokens, count - left),
-                Operator::Divide => self.division(&mut tokens, count - left),
+                Operator::Divide if only_division => self.division_chain(tokens, start, count - left),
+                Operator::Divide => self.division(tokens, start, count - left),
                 operator => {
                     tokens.push(Token::Operator(operator));
-                    tokens.extend(self.terms(count - left));
+                    self.append(tokens, count - left);
                 }
             }
         }
-        tokens
     }
 
     /// The operators other than division.
-    fn joining(&self) -> Vec<Operator> {
-        self.operators.iter().copied().filter(|operator| *operator != Operator::Divide).collect()
+    fn joining(&self) -> impl Iterator<Item = Operator> {
+        self.operators.iter().copied().filter(|operator| *operator != Operator::Divide)
     }
 
     /// A bracket, or numbers without a division.
-    fn left_part(&mut self, count: i64) -> Vec<Token> {
+    fn left_part(&mut self, tokens: &mut Vec<Token>, count: i64) {
         if self.brackets && count > 1 && self.rng.uniform() > 0.5 {
             let negated = self.rng.uniform() > 0.5 && self.negation;
-            let mut tokens = vec![Token::Open { negated }];
-            tokens.extend(self.terms(count));
+            tokens.push(Token::Open { negated });
+            self.append(tokens, count);
             tokens.push(Token::Close);
-            return tokens;
+            return;
         }
-        let mut tokens = vec![self.literal()];
+        tokens.push(self.literal());
         for _ in 1..count {
-            let operator = *self.rng.choose(&self.joining());
-            tokens.push(Token::Operator(operator));
+            let drawn = self.rng.below(self.joining().count() as u64) as usize;
+            tokens.extend(self.joining().nth(drawn).map(Token::Operator));
             tokens.push(self.literal());
         }
-        tokens
     }
 
     fn literal(&mut self) -> Token {
@@ -142,59 +145,58 @@ impl Writer<'_> {
         Token::Number(self.rng.int(low, high).into())
     }
 
-    /// Divides the last factor of `tokens` by something of the first of `count` more numbers.
-    fn division(&mut self, tokens: &mut Vec<Token>, count: i64) {
+    /// Divides the last factor of what stands from `start` on by something of the first of `count` more numbers.
+    fn division(&mut self, tokens: &mut Vec<Token>, start: usize, count: i64) {
         let dividend = match tokens.last() {
             Some(Token::Number(number)) => number.clone(),
-            _ => value(tokens), // a left part that ends with a bracket is one bracket
+            _ => value(&tokens[start..]), // a left part that ends with a bracket is one bracket
         };
         tokens.push(Token::Operator(Operator::Divide));
         if count == 1 {
             return tokens.push(self.divisor(&dividend));
         }
-        let mut right = self.terms(count - 1);
+        let right = tokens.len();
+        self.append(tokens, count - 1);
         let additive = [Operator::Plus, Operator::Minus].into_iter().find(|o| self.operators.contains(o));
         match additive {
-            Some(operator) if is_one_bracket(&right) => self.correct(&mut right, &dividend, operator),
+            Some(operator) if is_one_bracket(&tokens[right..]) => self.correct(tokens, right, &dividend, operator),
             _ => {
                 let joining = additive.unwrap_or(Operator::Times);
-                tokens.extend([self.divisor(&dividend), Token::Operator(joining)]);
+                tokens.splice(right..right, [self.divisor(&dividend), Token::Operator(joining)]);
             }
         }
-        tokens.extend(right);
     }
 
     /// `a / b / c ..`, each number a divisor of what is left.
-    fn division_chain(&mut self, tokens: &mut Vec<Token>, count: i64) {
+    fn division_chain(&mut self, tokens: &mut Vec<Token>, start: usize, count: i64) {
         for _ in 0..count {
-            let divisor = self.divisor(&value(tokens));
+            let divisor = self.divisor(&value(&tokens[start..]));
             tokens.extend([Token::Operator(Operator::Divide), divisor]);
         }
     }
 
     /// A divisor of the dividend, or any number where that is 0.
-    fn divisor(&mut self, dividend: &BigInt) -> Token {
-        if *dividend == BigInt::ZERO {
+    fn divisor(&mut self, dividend: &Integer) -> Token {
+        if *dividend == Integer::ZERO {
             return Token::Number(self.rng.int(1, self.literals[1]).into());
         }
-        let divisors = divisors(dividend.magnitude());
-        Token::Number(self.rng.choose(&divisors).clone().into())
+        Token::Number(self.rng.choose(&dividend.divisors()).clone())
     }
 
-    /// Adds a last number to a bracket, by plus or minus, that makes its value a divisor of the dividend.
-    fn correct(&mut self, bracket: &mut Vec<Token>, dividend: &BigInt, operator: Operator) {
-        let value = value(bracket);
-        let wanted = if value == BigInt::ZERO {
-            BigInt::from(1)
+    /// Adds a last number to the bracket that starts there, by plus or minus, that makes its value a divisor of
+    /// the dividend.
+    fn correct(&mut self, tokens: &mut Vec<Token>, bracket: usize, dividend: &Integer, operator: Operator) {
+        let value = value(&tokens[bracket..]);
+        let wanted = if value == Integer::ZERO {
+            Integer::from(1_i64)
         } else {
-            let common = greatest_common_divisor(dividend.magnitude(), value.magnitude());
-            self.rng.choose(&divisors(&common)).clone().into()
+            self.rng.choose(&dividend.common_divisor(&value).divisors()).clone()
         };
-        let negated = bracket[0] == Token::Open { negated: true };
+        let negated = tokens[bracket] == Token::Open { negated: true };
         let missing = if negated { value - wanted } else { wanted - value };
         let last = if operator == Operator::Minus { -missing } else { missing };
-        bracket.pop();
-        bracket.extend([Token::Operator(operator), Token::Number(last), Token::Close]);
+        tokens.pop();
+        tokens.extend([Token::Operator(operator), Token::Number(last), Token::Close]);
     }
 }
 
@@ -214,43 +216,17 @@ fn is_one_bracket(tokens: &[Token]) -> bool {
     false
 }
 
-/// Divisors of a number that is not 0: the small ones up to the square root, each with its counterpart.
-fn divisors(number: &BigUint) -> Vec<BigUint> {
-    let mut found = Vec::new();
-    for small in 1..=TRIAL_DIVISORS {
-        let square = BigUint::from(small) * small;
-        if square > *number {
-            break;
-        }
-        if number % small == BigUint::ZERO {
-            found.push(BigUint::from(small));
-            if square != *number {
-                found.push(number / small);
-            }
-        }
-    }
-    found
-}
-
-fn greatest_common_divisor(a: &BigUint, b: &BigUint) -> BigUint {
-    let (mut a, mut b) = (a.clone(), b.clone());
-    while b != BigUint::ZERO {
-        (a, b) = (b.clone(), a % b);
-    }
-    a
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::seed::Seed;
 
     /// Every division of an expression must leave nothing; checked apart from `value`.
-    fn check_exact(tokens: &mut std::slice::Iter<Token>) -> BigInt {
-        fn factor(tokens: &mut std::slice::Iter<Token>) -> BigInt {
+    fn check_exact(tokens: &mut std::slice::Iter<Token>) -> Integer {
+        fn factor(tokens: &mut std::slice::Iter<Token>) -> Integer {
             match tokens.next() {
                 Some(Token::Number(number)) => number.clone(),
-                Some(Token::Open { negated }) => check_exact(tokens) * if *negated { -1 } else { 1 },
+                Some(Token::Open { negated }) => check_exact(tokens) * Integer::from(if *negated { -1 } else { 1_i64 }),
                 other => panic!("{other:?} is no factor"),
             }
         }
@@ -264,13 +240,14 @@ mod tests {
                 Operator::Times => *terms.last_mut().unwrap() *= right,
                 Operator::Divide => {
                     let left = terms.pop().unwrap();
-                    assert_ne!(right, BigInt::ZERO);
-                    assert_eq!(&left % &right, BigInt::ZERO, "{left} / {right}");
-                    terms.push(left / right);
+                    assert_ne!(right, Integer::ZERO);
+                    let quotient = left.clone() / right.clone();
+                    assert_eq!(quotient.clone() * right.clone(), left, "{left} / {right}");
+                    terms.push(quotient);
                 }
             }
         }
-        terms.into_iter().sum()
+        terms.into_iter().fold(Integer::ZERO, |sum, term| sum + term)
     }
 
     #[test]
@@ -296,14 +273,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn divisors_come_in_pairs() {
-        let list = |n: u32| divisors(&n.into()).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        assert_eq!(list(1), "1");
-        assert_eq!(list(12), "1 12 2 6 3 4");
-        assert_eq!(list(36), "1 36 2 18 3 12 4 9 6");
-        assert_eq!(list(97), "1 97");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Unlike in reasoning-gym no fraction is in lowest terms already, as long as a factor above 1 is allowed.
 
-use super::{Scoring, Task, check, entry, python};
+use super::form::{Form, written};
+use super::{Scoring, Task, check, python};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use num_bigint::BigInt;
@@ -32,12 +33,22 @@ pub enum Style {
 }
 
 impl Style {
-    fn write(self, n: i64, d: i64) -> String {
+    fn name(self) -> &'static str {
         match self {
-            Self::Plain => format!("{n}/{d}"),
-            Self::LatexInline => format!("${n}/{d}$"),
-            Self::LatexFrac => format!("$\\frac{{{n}}}{{{d}}}$"),
-            Self::LatexDfrac => format!("$\\dfrac{{{n}}}{{{d}}}$"),
+            Self::Plain => "plain",
+            Self::LatexInline => "latex_inline",
+            Self::LatexFrac => "latex_frac",
+            Self::LatexDfrac => "latex_dfrac",
+        }
+    }
+
+    /// What stands before, between and after numerator and denominator.
+    fn marks(self) -> [&'static str; 3] {
+        match self {
+            Self::Plain => ["", "/", ""],
+            Self::LatexInline => ["$", "/", "$"],
+            Self::LatexFrac => ["$\\frac{", "}{", "}$"],
+            Self::LatexDfrac => ["$\\dfrac{", "}{", "}$"],
         }
     }
 }
@@ -111,12 +122,25 @@ impl FractionSimplificationConfig {
 pub struct FractionSimplification {
     config: FractionSimplificationConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl FractionSimplification {
     /// The task with a valid configuration.
     pub fn new(config: FractionSimplificationConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let c = &config;
+        let own = [
+            "numerator",
+            "denominator",
+            "simplified_numerator",
+            "simplified_denominator",
+            "reduction_factor",
+            "style",
+            "factor",
+        ];
+        let difficulty = json!({"value": [c.min_value, c.max_value], "factor": [c.min_factor, c.max_factor]});
+        let form = Form::new(NAME, &own, difficulty);
+        Self { config, scoring, form }
     }
 }
 
@@ -131,21 +155,14 @@ impl Task for FractionSimplification {
         let (n, d) = c.simple(&mut rng);
         let factor = rng.int(c.min_factor.max(2).min(c.max_factor), c.max_factor);
         let style = *rng.choose(&c.styles);
-        let text = format!(
-            "Write {} in lowest terms, as a fraction in the same notation.",
-            style.write(n * factor, d * factor)
+        let ([open, between, close], up, down) = (style.marks(), n * factor, d * factor);
+        let text = written(
+            100,
+            format_args!("Write {open}{up}{between}{down}{close} in lowest terms, as a fraction in the same notation."),
         );
-        let own = json!({
-            "numerator": n * factor,
-            "denominator": d * factor,
-            "simplified_numerator": n,
-            "simplified_denominator": d,
-            "reduction_factor": factor,
-            "style": style,
-            "factor": factor,
-        });
-        let difficulty = json!({"value": [c.min_value, c.max_value], "factor": [c.min_factor, c.max_factor]});
-        entry(NAME, text, Some(style.write(n, d)), own, difficulty)
+        let answer = written(24, format_args!("{open}{n}{between}{d}{close}"));
+        let own = [up.into(), down.into(), n.into(), d.into(), factor.into(), style.name().into(), factor.into()];
+        self.form.question(text, Some(answer), own)
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -234,6 +251,7 @@ fn braced_digits(text: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
 
     fn scores(answer: &str) -> (f64, f64) {

@@ -16,10 +16,13 @@ mod decimal;
 pub mod decimal_arithmetic;
 mod expression;
 mod extract;
+mod form;
 pub mod fraction_simplification;
+mod integer;
 mod nested;
 pub mod propositional_logic;
 mod python;
+mod quotient;
 mod score;
 
 pub use extract::extract_answer;
@@ -27,7 +30,6 @@ pub use extract::extract_answer;
 use crate::rollout::Question;
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// A kind of question with a verifier.
 pub trait Task: Send + Sync {
@@ -61,12 +63,19 @@ pub fn score_completion(task: &dyn Task, question: &Question, completion: &str) 
     extract_answer(completion).map_or_else(|| task.score_missing(), |answer| task.score(question, &answer))
 }
 
-/// A question with the metadata that every task has and its own.
-fn entry(task: &str, text: String, answer: Option<String>, own: Value, difficulty: Value) -> Question {
-    let mut metadata = Map::new();
+/// A question with the metadata that every task has and its own, for tests of scores.
+#[cfg(test)]
+fn entry(
+    task: &str,
+    text: String,
+    answer: Option<String>,
+    own: serde_json::Value,
+    difficulty: serde_json::Value,
+) -> Question {
+    let mut metadata = serde_json::Map::new();
     metadata.insert("source_dataset".to_owned(), task.into());
     metadata.insert("source_index".to_owned(), 0.into());
-    if let Value::Object(own) = own {
+    if let serde_json::Value::Object(own) = own {
         metadata.extend(own);
     }
     metadata.insert("difficulty".to_owned(), difficulty);

@@ -9,14 +9,14 @@ mod outputs;
 mod row;
 mod rule;
 
-use super::{Scoring, Task, check, entry, score};
+use super::form::Form;
+use super::{Scoring, Task, check, score};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use row::Row;
 use rule::{Input, RULES, Rule};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::fmt::Write as _;
+use serde_json::{Map, Value, json};
 
 const NAME: &str = "arc_1d";
 
@@ -65,12 +65,15 @@ impl Arc1dConfig {
 pub struct Arc1d {
     config: Arc1dConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl Arc1d {
     /// The task with a valid configuration.
     pub fn new(config: Arc1dConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let own = ["task_name", "size", "train_examples", "test_example"];
+        let form = Form::new(NAME, &own, json!({"size": [config.min_size, config.max_size]}));
+        Self { config, scoring, form }
     }
 
     /// Examples of a rule, the last one to be asked, such that only one answer fits them.
@@ -96,25 +99,48 @@ impl Arc1d {
 /// A row and what the rule makes of it.
 struct Example {
     input: Input,
-    output: Input,
+    output: Row,
 }
 
 impl Example {
     fn draw(rule: &Rule, rng: &mut Rng, length: usize) -> Option<Self> {
         (0..MOST_DRAWS).find_map(|_| {
-            let input = Input::new(&rule.draw(rng, length)?);
-            let output = Input::new(&rule.apply(&input)?);
+            let input = Input::new(rule.draw(rng, length)?);
+            let output = rule.apply(&input)?;
             Some(Self { input, output })
         })
+    }
+
+    fn keeps_cells(&self) -> bool {
+        let mut counts = [0_i32; 10];
+        self.input.row().iter().for_each(|cell| counts[usize::from(*cell)] += 1);
+        self.output.iter().for_each(|cell| counts[usize::from(*cell)] -= 1);
+        counts == [0; 10]
+    }
+
+    fn keeps_places(&self) -> bool {
+        self.input.row().iter().zip(&self.output).all(|(a, b)| (*a == 0) == (*b == 0))
+    }
+
+    fn metadata(&self) -> Value {
+        let list = |row: &[u8]| row.iter().copied().collect::<Value>();
+        let mut pair = Map::with_capacity(2);
+        pair.insert("input".to_owned(), list(self.input.row()));
+        pair.insert("output".to_owned(), list(&self.output));
+        pair.into()
     }
 }
 
 /// True where a copy of the input is wrong and every rule that fits the examples gives the same answer.
 fn is_clear(examples: &[Example]) -> bool {
     let Some((test, train)) = examples.split_last() else { return false };
-    let fits = |rule: &Rule| train.iter().all(|example| rule.maps(&example.input, &example.output));
-    let other_answer = |rule: &Rule| rule.apply(&test.input).is_some_and(|row| row != test.output.row());
-    test.input.row() != test.output.row()
+    // What the first example shows rules out most rules, without a row being made.
+    let (keeps_cells, keeps_places) = (train[0].keeps_cells(), train[0].keeps_places());
+    let may_fit =
+        |rule: &Rule| (keeps_cells || !rule.kind.keeps_cells()) && (keeps_places || !rule.kind.keeps_places());
+    let fits = |rule: &Rule| may_fit(rule) && train.iter().all(|example| rule.maps(&example.input, &example.output));
+    let other_answer = |rule: &Rule| rule.apply(&test.input).is_some_and(|row| row != test.output);
+    test.input.row() != test.output
         && !RULES.iter().filter(|rule| !rule.is_double()).any(|rule| fits(rule) && other_answer(rule))
 }
 
@@ -124,25 +150,24 @@ impl Task for Arc1d {
     }
 
     fn question(&self, seed: Seed) -> Question {
-        let c = &self.config;
         let (rule, examples) = self.draw(&mut seed.rng());
         let (test, train) = examples.split_last().expect("the test row comes last");
         let mut text = String::with_capacity(4 * (train.len() + 1) * (test.input.row().len() + 8) + 100);
         text.push_str("One rule turns every input into its output.\n");
         for example in train {
-            writeln!(text, "Input: {}\nOutput: {}", cells(example.input.row()), cells(example.output.row()))
-                .expect("a String takes any text");
+            text.push_str("Input: ");
+            write_cells(example.input.row(), &mut text);
+            text.push_str("\nOutput: ");
+            write_cells(&example.output, &mut text);
+            text.push('\n');
         }
         text.push_str("Answer with the output for this row, numbers with spaces between.\nInput: ");
-        text.push_str(&cells(test.input.row()));
-        let pair = |example: &Example| json!({"input": example.input.row(), "output": example.output.row()});
-        let own = json!({
-            "task_name": rule.name,
-            "size": test.input.row().len(),
-            "train_examples": train.iter().map(pair).collect::<Vec<Value>>(),
-            "test_example": pair(test),
-        });
-        entry(NAME, text, Some(cells(test.output.row())), own, json!({"size": [c.min_size, c.max_size]}))
+        write_cells(test.input.row(), &mut text);
+        let mut answer = String::with_capacity(2 * test.output.len());
+        write_cells(&test.output, &mut answer);
+        let train = train.iter().map(Example::metadata).collect();
+        let own = [rule.name.as_str().into(), test.input.row().len().into(), train, test.metadata()];
+        self.form.question(text, Some(answer), own)
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -158,14 +183,10 @@ impl Task for Arc1d {
 }
 
 /// Digits with spaces between.
-fn cells(row: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * row.len());
-    for cell in row {
-        text.push(char::from(b'0' + cell));
-        text.push(' ');
-    }
+fn write_cells(row: &[u8], text: &mut String) {
+    const PIECES: [&str; 10] = ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "8 ", "9 "];
+    text.extend(row.iter().map(|&cell| PIECES[usize::from(cell)]));
     text.pop();
-    text
 }
 
 /// The digits of a row with spaces or commas between them, in brackets or not.
@@ -182,13 +203,15 @@ fn numbers(text: &str) -> Option<Row> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
     use std::collections::HashSet;
 
     fn check(name: &str, input: &str, output: Option<&str>) {
         let rule = RULES.iter().find(|rule| rule.name == name).unwrap();
-        let row = rule.apply(&Input::new(&numbers(input).unwrap()));
-        assert_eq!(row.map(|row| cells(&row)).as_deref(), output, "{name}: {input}");
+        let row = rule.apply(&Input::new(numbers(input).unwrap()));
+        let text = row.map(|row| row.iter().map(u8::to_string).collect::<Vec<_>>().join(" "));
+        assert_eq!(text.as_deref(), output, "{name}: {input}");
     }
 
     #[test]

@@ -54,19 +54,23 @@ fn shifted(view: &View, by: usize) -> Option<Row> {
 
 /// The cells that are not empty, in order, from the left end on.
 fn packed(row: &[u8], color: impl Fn(u8) -> u8) -> Row {
-    let mut out: Row = row.iter().filter(|cell| **cell != 0).map(|&cell| color(cell)).collect();
-    out.resize(row.len(), 0);
+    let mut out = vec![0; row.len()];
+    let filled = row.iter().filter(|cell| **cell != 0);
+    out.iter_mut().zip(filled).for_each(|(to, cell)| *to = color(*cell));
     out
 }
 
 /// All 2s at the left end; the 1s at the right end, or right behind them.
 fn two_colors(view: &View, apart: bool) -> Option<Row> {
+    if view.runs.iter().any(|run| run.color > 2) {
+        return None;
+    }
     let count = |color| view.row.iter().filter(|cell| **cell == color).count();
     let (ones, twos) = (count(1), count(2));
     let mut out = view.blank();
     paint(&mut out, 0, twos, 2);
     paint(&mut out, if apart { view.len() - ones } else { twos }, ones, 1);
-    view.runs.iter().all(|run| run.color <= 2).then_some(out)
+    Some(out)
 }
 
 fn one_step(row: &[u8]) -> Row {
@@ -102,10 +106,10 @@ fn scale_to_dot(view: &View) -> Option<Row> {
 fn noise_remove(view: &View) -> Option<Row> {
     let color = view.color()?;
     let mut blocks = view.runs.iter().filter(|run| run.length > 1);
-    let block = blocks.next()?;
+    let (block, None) = (blocks.next()?, blocks.next()) else { return None };
     let mut out = view.blank();
     paint(&mut out, block.start, block.length, color);
-    blocks.next().is_none().then_some(out)
+    Some(out)
 }
 
 fn noise_remove_inside(view: &View) -> Option<Row> {
@@ -123,19 +127,21 @@ fn majority(cells: &[u8]) -> Option<u8> {
 
 fn fill_between(view: &View) -> Option<Row> {
     let color = view.color()?;
-    let cells: usize = view.runs.iter().map(|run| run.length).sum();
+    if view.runs.iter().map(|run| run.length).sum::<usize>() != 2 {
+        return None;
+    }
     let (start, end) = (view.runs.first()?.start, view.runs.last()?.end());
     let mut out = view.blank();
     paint(&mut out, start, end - start, color);
-    (cells == 2).then_some(out)
+    Some(out)
 }
 
 fn keep_ends(view: &View) -> Option<Row> {
-    let [block] = view.runs[..] else { return None };
+    let [block @ Run { length: 2.., .. }] = view.runs[..] else { return None };
     let mut out = view.blank();
     out[block.start] = block.color;
     out[block.end() - 1] = block.color;
-    (block.length > 1).then_some(out)
+    Some(out)
 }
 
 fn copy_to_dots(view: &View, own_color: bool) -> Option<Row> {
@@ -181,9 +187,12 @@ fn reflect_around_dot(view: &View) -> Option<Row> {
 fn paint_biggest(view: &View) -> Option<Row> {
     let biggest = view.runs.iter().max_by_key(|run| run.length)?;
     let alone = view.runs.iter().filter(|run| run.length == biggest.length).count() == 1;
+    if !alone || view.runs.len() == 1 {
+        return None;
+    }
     let mut out = view.row.clone();
     paint(&mut out, biggest.start, biggest.length, 1);
-    (alone && view.runs.len() > 1).then_some(out)
+    Some(out)
 }
 
 fn recolor_by_size(view: &View) -> Option<Row> {
@@ -213,11 +222,14 @@ fn recolor_from_palette(view: &View) -> Option<Row> {
 }
 
 fn color_left_halves(view: &View) -> Option<Row> {
+    if view.runs.iter().any(|run| run.color != 2) {
+        return None;
+    }
     let mut out = view.row.clone();
     for run in &view.runs {
         paint(&mut out, run.start, run.length / 2, 8);
     }
-    view.runs.iter().all(|run| run.color == 2).then_some(out)
+    Some(out)
 }
 
 fn sort_blocks(view: &View, complete: bool) -> Option<Row> {
@@ -238,29 +250,34 @@ fn sort_blocks(view: &View, complete: bool) -> Option<Row> {
 
 fn duplicate_from_seeds(view: &View) -> Option<Row> {
     let block = view.runs.iter().find(|run| run.length > 1)?;
+    let is_left = |run: &Run| run.start + 2 == block.start;
+    let is_seed = |run: &Run| run.length == 1 && (is_left(run) || run.start == block.end() + 1);
+    if view.runs.len() == 1 || !view.runs.iter().all(|run| run == block || is_seed(run)) {
+        return None;
+    }
     let mut out = view.row.clone();
     for run in view.runs.iter().filter(|run| *run != block) {
-        let left = run.start + 2 == block.start;
-        if run.length > 1 || !(left || run.start == block.end() + 1) {
-            return None;
-        }
+        let left = is_left(run);
         let outward: &mut dyn Iterator<Item = usize> =
             if left { &mut (0..=run.start).rev() } else { &mut (run.start..view.len()) };
         for (step, cell) in outward.enumerate() {
             out[cell] = if step % (block.length + 1) < block.length { run.color } else { 0 };
         }
     }
-    (view.runs.len() > 1).then_some(out)
+    Some(out)
 }
 
 fn fill_from_pixel(view: &View) -> Option<Row> {
     let (start, end) = view.block()?;
     let [a, b] = view.runs[..] else { return None };
+    if (a.length == 1) == (b.length == 1) {
+        return None;
+    }
     let mut out = view.row.clone();
-    match (a.length == 1, b.length == 1) {
-        (true, false) => out[..start].fill(a.color),
-        (false, true) => out[end..].fill(b.color),
-        _ => return None,
+    if a.length == 1 {
+        out[..start].fill(a.color);
+    } else {
+        out[end..].fill(b.color);
     }
     Some(out)
 }
@@ -283,9 +300,10 @@ fn fill_until_collision(view: &View) -> Option<Row> {
 }
 
 fn mark_size_two(view: &View) -> Option<Row> {
-    let mut out = view.row.clone();
     let twos = view.runs.iter().filter(|run| run.length == 2);
-    for run in twos.clone() {
+    twos.clone().next()?;
+    let mut out = view.row.clone();
+    for run in twos {
         for side in [run.start.checked_sub(1), Some(run.end())].into_iter().flatten() {
             let Some(cell) = out.get_mut(side) else { continue };
             if *cell != 0 && *cell != 3 {
@@ -294,5 +312,5 @@ fn mark_size_two(view: &View) -> Option<Row> {
             *cell = 3;
         }
     }
-    twos.count().checked_sub(1).map(|_| out)
+    Some(out)
 }

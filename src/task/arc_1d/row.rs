@@ -27,12 +27,13 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(row: Row) -> Self {
-        let mut runs: Vec<Run> = Vec::with_capacity(row.len());
-        for (start, &color) in row.iter().enumerate().filter(|(_, color)| **color != 0) {
-            match runs.last_mut() {
-                Some(run) if run.color == color && run.end() == start => run.length += 1,
-                _ => runs.push(Run { start, length: 1, color }),
+        let mut runs = Vec::with_capacity(row.len());
+        let mut start = 0;
+        for cells in row.chunk_by(|a, b| a == b) {
+            if cells[0] != 0 {
+                runs.push(Run { start, length: cells.len(), color: cells[0] });
             }
+            start += cells.len();
         }
         Self { row, runs }
     }

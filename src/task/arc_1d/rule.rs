@@ -3,6 +3,7 @@
 use super::row::{Row, View};
 use super::{inputs, outputs};
 use crate::seed::Rng;
+use std::cell::OnceCell;
 use std::sync::LazyLock;
 
 /// What a rule does with a row. `K` is a number of cells.
@@ -130,20 +131,59 @@ const SINGLE: [(&str, Kind); 23] = [
     ("mark_size_two_blocks", Kind::MarkSizeTwo),
 ];
 
-/// A row as it is and mirrored, looked at once for all rules.
+/// A row as it is and, once it is asked for, mirrored.
 #[derive(Debug)]
 pub(super) struct Input {
-    views: [View; 2],
+    view: View,
+    mirrored: OnceCell<View>,
 }
 
 impl Input {
-    pub(super) fn new(row: &[u8]) -> Self {
-        let mirrored: Row = row.iter().rev().copied().collect();
-        Self { views: [View::new(row.to_vec()), View::new(mirrored)] }
+    pub(super) fn new(row: Row) -> Self {
+        Self { view: View::new(row), mirrored: OnceCell::new() }
     }
 
     pub(super) fn row(&self) -> &[u8] {
-        &self.views[0].row
+        &self.view.row
+    }
+
+    fn mirrored(&self) -> &View {
+        self.mirrored.get_or_init(|| View::new(self.view.row.iter().rev().copied().collect()))
+    }
+}
+
+impl Kind {
+    /// True where the output has the cells of the input in another order.
+    pub(super) fn keeps_cells(self) -> bool {
+        matches!(
+            self,
+            Self::Move { .. }
+                | Self::Wrap { .. }
+                | Self::Gravity
+                | Self::GravityAntigravity
+                | Self::GravityOneStep
+                | Self::GravityWeighted
+                | Self::Touch { .. }
+                | Self::MoveByOwnSize
+                | Self::Reflect { .. }
+                | Self::ReflectAroundDot
+                | Self::SortBlocks
+                | Self::SortSequence
+        )
+    }
+
+    /// True where the same cells are empty in input and output.
+    pub(super) fn keeps_places(self) -> bool {
+        matches!(
+            self,
+            Self::NoiseRemoveInside
+                | Self::Reflect { .. }
+                | Self::PaintBiggest
+                | Self::RecolorBySize
+                | Self::ChangeToFive
+                | Self::RecolorFromPalette
+                | Self::ColorLeftHalves
+        )
     }
 }
 
@@ -159,25 +199,33 @@ impl Rule {
 
     /// What the rule makes of a row; `None` where it says nothing about such a row.
     pub(super) fn apply(&self, input: &Input) -> Option<Row> {
-        let mut row = outputs::output(self.kind, &input.views[usize::from(self.mirrored)])?;
-        if self.mirrored {
-            row.reverse();
+        if !self.mirrored {
+            return outputs::output(self.kind, &input.view);
         }
+        let mut row = outputs::output(self.kind, input.mirrored())?;
+        row.reverse();
         Some(row)
     }
 
     /// True where the rule makes the row of the other.
-    pub(super) fn maps(&self, input: &Input, output: &Input) -> bool {
-        let side = usize::from(self.mirrored);
-        let (from, to) = (&input.views[side], &output.views[side].row);
-        if let Kind::Wrap { by, .. } | Kind::Move { by, .. } = self.kind {
-            // Most rows fail here, without a new one being made.
-            let (kept, cut) = from.row.split_at(from.len() - by);
-            if to[by..] != *kept || to[..by] != *cut {
-                return false;
+    pub(super) fn maps(&self, input: &Input, output: &[u8]) -> bool {
+        self.may_map(input.row(), output) && self.apply(input).is_some_and(|row| row == output)
+    }
+
+    /// False for most rows that the rule does not map, without a new one being made.
+    fn may_map(&self, from: &[u8], to: &[u8]) -> bool {
+        match self.kind {
+            Kind::Wrap { by, .. } | Kind::Move { by, .. } => {
+                let by = if self.mirrored { by } else { from.len() - by };
+                let (first, last) = from.split_at(by);
+                to.strip_prefix(last) == Some(first)
             }
+            Kind::Gravity | Kind::GravityCounting | Kind::GravityWeighted => {
+                let before = |a: &u8, b: &u8| *a != 0 || *b == 0;
+                to.is_sorted_by(|a, b| if self.mirrored { before(b, a) } else { before(a, b) })
+            }
+            _ => true,
         }
-        outputs::output(self.kind, from).is_some_and(|row| row == *to)
     }
 
     /// True where another rule always does the same, and need not be tried as well.

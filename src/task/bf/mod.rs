@@ -7,7 +7,8 @@ mod compiler;
 mod interpreter;
 mod words;
 
-use super::{Scoring, Task, entry, python, score};
+use super::form::Form;
+use super::{Scoring, Task, python, score};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use compiler::{Program, Statement};
@@ -53,12 +54,14 @@ impl BfConfig {
 pub struct Bf {
     config: BfConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl Bf {
     /// The task with a valid configuration.
     pub fn new(config: BfConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let form = Form::new(NAME, &["bfit_code", "bf_program"], json!({"difficulty": config.difficulty}));
+        Self { config, scoring, form }
     }
 }
 
@@ -77,8 +80,7 @@ impl Task for Bf {
         let code = program.compile();
         let answer = interpreter::run(&code, MOST_STEPS).expect("compiled programs end");
         let text = format!("Answer with the exact output of this Brainfuck program:\n{code}");
-        let own = json!({"bfit_code": program.source(), "bf_program": code});
-        entry(NAME, text, Some(answer), own, json!({"difficulty": self.config.difficulty}))
+        self.form.question(text, Some(answer), [program.source().into(), code.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -129,6 +131,7 @@ fn conditional_sum(rng: &mut Rng) -> Program {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
 
     /// What the C-like source means, without a Brainfuck program.

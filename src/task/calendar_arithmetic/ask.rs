@@ -1,9 +1,10 @@
 //! The seven kinds of questions about dates, with their answers.
 
+use super::super::form::written;
 use super::date::{Date, WEEKDAYS, is_leap, month_length, month_name};
 use super::{CalendarArithmeticConfig, CalendarKind};
 use crate::seed::Rng;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "last"];
 
@@ -12,8 +13,24 @@ const WEEKDAY_WANTED: &str = "Answer with the full name of the weekday.";
 const NUMBER_WANTED: &str = "Answer with a number.";
 const YES_OR_NO_WANTED: &str = "Answer Yes or No.";
 
-/// Question, answer and metadata.
-pub(super) type Asked = (String, String, Value);
+/// Question, answer and the values of the metadata, in the order of [`keys`] but for the first one.
+pub(super) type Asked = (String, String, Vec<Value>);
+
+/// The keys of the metadata of a kind.
+pub(super) fn keys(kind: CalendarKind) -> &'static [&'static str] {
+    match kind {
+        CalendarKind::WeekdayOffset => &["task", "start_date", "offset_days", "target_date"],
+        CalendarKind::WeekdayOfDate => &["task", "target_date"],
+        CalendarKind::WeekdayOfDateFromFirstDate => &["task", "year", "first_day", "target_date", "delta_days"],
+        CalendarKind::RecurringEventDay => &["task", "year", "month", "ordinal", "weekday"],
+        CalendarKind::CountDays => &["task", "year", "start_date", "end_date"],
+        CalendarKind::CountBusinessDays => &["task", "start_date", "end_date"],
+        CalendarKind::IsLeapYear => &["task", "year", "is_leap"],
+    }
+}
+
+/// About as long as the questions are.
+const LENGTH: usize = 160;
 
 /// A question of this kind.
 pub(super) fn ask(kind: CalendarKind, c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
@@ -53,24 +70,26 @@ fn weekday_offset(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let offset = if (1..=Date::last().number()).contains(&end) { sign * days } else { -sign * days };
     let target = start.plus(offset);
     let (unit, side) = (if days == 1 { "day" } else { "days" }, if offset < 0 { "before" } else { "after" });
-    let text = format!("Which weekday is {days} {unit} {side} {}? {WEEKDAY_WANTED}", start.written());
-    let own = json!({
-        "task": null, "start_date": start.to_string(), "offset_days": offset, "target_date": target.to_string(),
-    });
+    let text =
+        written(LENGTH, format_args!("Which weekday is {days} {unit} {side} {}? {WEEKDAY_WANTED}", start.written()));
+    let own = vec![start.to_string().into(), offset.into(), target.to_string().into()];
     (text, WEEKDAYS[target.weekday()].to_owned(), own)
 }
 
 fn weekday_of_date(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let date = by_month(c, rng);
     let text = match rng.below(3) {
-        0 => format!("Which weekday is {}? {WEEKDAY_WANTED}", date.written()),
-        1 => format!("Name the weekday of {}. {WEEKDAY_WANTED}", date.written()),
+        0 => written(LENGTH, format_args!("Which weekday is {}? {WEEKDAY_WANTED}", date.written())),
+        1 => written(LENGTH, format_args!("Name the weekday of {}. {WEEKDAY_WANTED}", date.written())),
         _ => {
             let Date { year, month, day } = date;
-            format!("Which weekday is {month:02}/{day:02}/{year:04} (month/day/year)? {WEEKDAY_WANTED}")
+            written(
+                LENGTH,
+                format_args!("Which weekday is {month:02}/{day:02}/{year:04} (month/day/year)? {WEEKDAY_WANTED}"),
+            )
         }
     };
-    (text, WEEKDAYS[date.weekday()].to_owned(), json!({"task": null, "target_date": date.to_string()}))
+    (text, WEEKDAYS[date.weekday()].to_owned(), vec![date.to_string().into()])
 }
 
 fn weekday_from_first_date(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
@@ -79,18 +98,15 @@ fn weekday_from_first_date(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked
     let days = rng.int(1, latest);
     let target = c.first().plus(days);
     let year = if is_leap(c.year) { "leap" } else { "common" };
-    let text = format!(
-        "A {year} year starts on a {}. Which weekday is {} of that year? {WEEKDAY_WANTED}",
-        WEEKDAYS[first],
-        target.without_year()
+    let text = written(
+        LENGTH,
+        format_args!(
+            "A {year} year starts on a {}. Which weekday is {} of that year? {WEEKDAY_WANTED}",
+            WEEKDAYS[first],
+            target.without_year()
+        ),
     );
-    let own = json!({
-        "task": null,
-        "year": c.year,
-        "first_day": WEEKDAYS[first],
-        "target_date": target.to_string(),
-        "delta_days": days,
-    });
+    let own = vec![c.year.into(), WEEKDAYS[first].into(), target.to_string().into(), days.into()];
     (text, WEEKDAYS[(first + days as usize) % 7].to_owned(), own)
 }
 
@@ -104,12 +120,15 @@ fn recurring_event_day(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
         _ => first + 7 * ordinal as i64,
     };
     let (ordinal, weekday) = (ORDINALS[ordinal], WEEKDAYS[weekday]);
-    let text = format!(
-        "On which day of the month is the {ordinal} {weekday} of {} {}? {NUMBER_WANTED}",
-        month_name(month),
-        c.year
+    let text = written(
+        LENGTH,
+        format_args!(
+            "On which day of the month is the {ordinal} {weekday} of {} {}? {NUMBER_WANTED}",
+            month_name(month),
+            c.year
+        ),
     );
-    let own = json!({"task": null, "year": c.year, "month": month, "ordinal": ordinal, "weekday": weekday});
+    let own = vec![c.year.into(), month.into(), ordinal.into(), weekday.into()];
     (text, day.to_string(), own)
 }
 
@@ -130,24 +149,30 @@ fn count(start: Date, end: Date, wanted: impl Fn(usize) -> bool) -> i64 {
 fn count_days(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let (start, end) = span(c, rng, c.last());
     let weekday = rng.below(7) as usize;
-    let text = format!(
-        "How many {}s are there from {} to {}, both included? {NUMBER_WANTED}",
-        WEEKDAYS[weekday],
-        start.written(),
-        end.written()
+    let text = written(
+        LENGTH,
+        format_args!(
+            "How many {}s are there from {} to {}, both included? {NUMBER_WANTED}",
+            WEEKDAYS[weekday],
+            start.written(),
+            end.written()
+        ),
     );
-    let own = json!({"task": null, "year": c.year, "start_date": start.to_string(), "end_date": end.to_string()});
+    let own = vec![c.year.into(), start.to_string().into(), end.to_string().into()];
     (text, count(start, end, |day| day == weekday).to_string(), own)
 }
 
 fn count_business_days(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let (start, end) = span(c, rng, Date::last());
-    let text = format!(
-        "How many days from Monday to Friday are there from {} to {}, both included? {NUMBER_WANTED}",
-        start.written(),
-        end.written()
+    let text = written(
+        LENGTH,
+        format_args!(
+            "How many days from Monday to Friday are there from {} to {}, both included? {NUMBER_WANTED}",
+            start.written(),
+            end.written()
+        ),
     );
-    let own = json!({"task": null, "start_date": start.to_string(), "end_date": end.to_string()});
+    let own = vec![start.to_string().into(), end.to_string().into()];
     (text, count(start, end, |day| day < 5).to_string(), own)
 }
 
@@ -155,8 +180,8 @@ fn leap_year(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let half = c.leap_year_range / 2;
     let year = rng.int((c.year - half).max(1), (c.year + half).min(Date::last().year));
     let answer = if is_leap(year) { "Yes" } else { "No" };
-    let own = json!({"task": null, "year": year, "is_leap": is_leap(year)});
-    (format!("Is {year} a leap year? {YES_OR_NO_WANTED}"), answer.to_owned(), own)
+    let own = vec![year.into(), is_leap(year).into()];
+    (written(LENGTH, format_args!("Is {year} a leap year? {YES_OR_NO_WANTED}")), answer.to_owned(), own)
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ impl Date {
 
     /// `February 29, 2024`
     pub(super) fn written(self) -> String {
-        format!("{}, {}", self.without_year(), self.year)
+        format!("{} {}, {}", month_name(self.month), self.day, self.year)
     }
 }
 

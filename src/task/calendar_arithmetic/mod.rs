@@ -6,7 +6,8 @@
 mod ask;
 mod date;
 
-use super::{Scoring, Task, entry, python, score};
+use super::form::Form;
+use super::{Scoring, Task, python, score};
 use crate::rollout::Question;
 use crate::seed::Seed;
 use date::{Date, WEEKDAYS};
@@ -124,12 +125,16 @@ impl CalendarArithmeticConfig {
 pub struct CalendarArithmetic {
     config: CalendarArithmeticConfig,
     scoring: Scoring,
+    /// In the order of [`KINDS`].
+    forms: [Form; 7],
 }
 
 impl CalendarArithmetic {
     /// The task with a valid configuration.
     pub fn new(config: CalendarArithmeticConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let difficulty = json!({"tasks": config.tasks, "offset_upper_bound": config.offset_upper_bound});
+        let forms = KINDS.map(|(_, kind)| Form::new(NAME, ask::keys(kind), difficulty.clone()));
+        Self { config, scoring, forms }
     }
 }
 
@@ -142,9 +147,9 @@ impl Task for CalendarArithmetic {
         let c = &self.config;
         let mut rng = seed.rng();
         let kind = *rng.choose(&c.tasks);
-        let (text, answer, mut own) = ask::ask(kind, c, &mut rng);
-        own["task"] = json!(kind);
-        entry(NAME, text, Some(answer), own, json!({"tasks": c.tasks, "offset_upper_bound": c.offset_upper_bound}))
+        let (text, answer, own) = ask::ask(kind, c, &mut rng);
+        let (name, _) = KINDS[kind as usize];
+        self.forms[kind as usize].question(text, Some(answer), std::iter::once(name.into()).chain(own))
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -185,6 +190,7 @@ fn closeness(oracle: &str, answer: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
 
     fn scores(kind: &str, oracle: &str, answer: &str) -> (f64, f64) {

@@ -1,8 +1,7 @@
 //! Draws premises that can all hold, and a conclusion that follows from them.
 
 use super::PropositionalLogicConfig;
-use super::judge::is_new;
-use super::logic::{Connective, Table, columns, join, negated};
+use super::logic::{Connective, Table, atom_word, whatever_word};
 use crate::seed::Rng;
 
 /// Draws of a premise that contradicts none before giving up.
@@ -11,76 +10,138 @@ const MOST_DRAWS: u32 = 100;
 /// Share of the questions kept whose first two variables must have the same value.
 const LEVEL_KEPT: f64 = 0.15;
 
-/// Variables, premises and a conclusion.
-pub(super) type Drawn = (Vec<String>, Vec<String>, String);
+/// Variables, premises and a conclusion, with the number of its parts.
+pub(super) struct Drawn {
+    pub(super) variables: Vec<String>,
+    pub(super) premises: Vec<String>,
+    pub(super) example: String,
+    pub(super) parts: usize,
+}
 
 /// A question of this difficulty.
 ///
 /// One conclusion is tried for each draw of premises, so that none is right much more often than the
 /// others; where that takes too long, many.
 pub(super) fn question(rng: &mut Rng, c: &PropositionalLogicConfig) -> Drawn {
-    let tries = std::iter::repeat_n(1, 400).chain(std::iter::repeat_n(200, 100));
-    tries.into_iter().find_map(|tries| draw(rng, c, tries)).unwrap_or_else(|| simplest(c))
+    let mut premises = Premises::default();
+    let mut tries = std::iter::repeat_n(1, 400).chain(std::iter::repeat_n(200, 100));
+    tries.find_map(|tries| draw(rng, c, tries, &mut premises)).unwrap_or_else(|| simplest(c))
 }
 
-fn draw(rng: &mut Rng, c: &PropositionalLogicConfig, tries: u32) -> Option<Drawn> {
-    let count = rng.int(c.min_vars as i64, c.max_vars as i64) as usize;
-    let statements = rng.int(c.min_statements as i64, c.max_statements as i64) as usize;
-    let variables = names(count);
-    let columns = columns(count);
-    let mut all: Table = vec![!0; columns[0].len()];
-    let mut premises: Vec<String> = Vec::with_capacity(statements);
-    while premises.len() < statements {
-        let (premise, together) = (0..MOST_DRAWS).find_map(|_| {
-            let depth = rng.int(c.min_complexity.into(), c.max_complexity.into());
-            let mut premise = String::new();
-            let mut table = formula(rng, &variables, &columns, depth, &mut premise);
-            table.iter_mut().zip(&all).for_each(|(a, b)| *a &= b);
-            table.iter().any(|&word| word != 0).then_some((premise, table))
-        })?;
-        premises.push(premise);
-        all = together;
+/// A symbol of a formula, which stands before its operands.
+#[derive(Clone, Copy)]
+enum Part {
+    Atom(usize),
+    Not,
+    Binary(Connective),
+}
+
+/// What a part is drawn from, where it is no atom.
+const PARTS: [Part; 5] = [
+    Part::Binary(Connective::And),
+    Part::Binary(Connective::Or),
+    Part::Not,
+    Part::Binary(Connective::Implies),
+    Part::Binary(Connective::Iff),
+];
+
+/// Premises one behind the other, and the rows in which all of them hold. Nothing is written out before it is
+/// certain that they are asked.
+#[derive(Default)]
+struct Premises {
+    parts: Vec<Part>,
+    ends: Vec<usize>,
+    all: Table,
+    next: Table,
+}
+
+impl Premises {
+    /// Starts anew, for so many variables.
+    fn clear(&mut self, variables: usize) {
+        self.parts.clear();
+        self.ends.clear();
+        self.all.clear();
+        self.all.resize(((1 << variables) / 64).max(1), !0);
     }
-    let example = (0..tries).find_map(|_| conclusion(rng, &variables, &columns, &premises, &all))?;
+
+    /// Draws one more premise; `None` for one that contradicts the others.
+    fn push(&mut self, rng: &mut Rng, variables: usize, depth: i64) -> Option<()> {
+        let start = self.parts.len();
+        formula(rng, variables, depth, &mut self.parts);
+        self.next.clear();
+        let parts = &self.parts[start..];
+        self.next.extend(self.all.iter().enumerate().map(|(i, all)| all & word(&mut parts.iter(), i)));
+        if self.next.iter().all(|&word| word == 0) {
+            self.parts.truncate(start);
+            return None;
+        }
+        std::mem::swap(&mut self.all, &mut self.next);
+        self.ends.push(self.parts.len());
+        Some(())
+    }
+
+    /// True where a table, given word by word, has every row in which all premises hold.
+    fn entail(&self, table: impl Fn(usize) -> u64) -> bool {
+        self.all.iter().enumerate().all(|(i, all)| all & !table(i) == 0)
+    }
+
+    /// True where it is the table of a premise.
+    fn have(&self, table: impl Fn(usize) -> u64) -> bool {
+        self.iter().any(|parts| (0..self.all.len()).all(|i| word(&mut parts.iter(), i) == table(i)))
+    }
+
+    /// The parts of each premise.
+    fn iter(&self) -> impl Iterator<Item = &[Part]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| &self.parts[*start..*end])
+    }
+}
+
+fn draw(rng: &mut Rng, c: &PropositionalLogicConfig, tries: u32, premises: &mut Premises) -> Option<Drawn> {
+    let count = rng.int(c.min_vars as i64, c.max_vars as i64) as usize;
+    let statements = rng.int(c.min_statements as i64, c.max_statements as i64);
+    premises.clear(count);
+    for _ in 0..statements {
+        (0..MOST_DRAWS).find_map(|_| {
+            let depth = rng.int(c.min_complexity.into(), c.max_complexity.into());
+            premises.push(rng, count, depth)
+        })?;
+    }
+    let (example, parts) = (0..tries).find_map(|_| conclusion(rng, count, premises))?;
     // Where both are known to be true, as often happens, "P ↔ Q" is right: whoever answers nothing else
     // must not be right too often.
-    let level = |atom: usize| all.iter().zip(&columns[atom]).map(|(all, column)| all & column);
-    if tries == 1 && count > 1 && level(0).eq(level(1)) && rng.uniform() > LEVEL_KEPT {
+    let level = |(i, all): (usize, &u64)| all & (atom_word(0, i) ^ atom_word(1, i)) == 0;
+    if tries == 1 && count > 1 && premises.all.iter().enumerate().all(level) && rng.uniform() > LEVEL_KEPT {
         return None;
     }
-    Some((variables, premises, example))
+    let premises = premises.iter().map(written).collect();
+    Some(Drawn { variables: names(count), premises, example, parts })
 }
 
-/// A random formula of two variables, or of one, that follows and is new.
-fn conclusion(
-    rng: &mut Rng,
-    variables: &[String],
-    columns: &[Table],
-    premises: &[String],
-    all: &[u64],
-) -> Option<String> {
-    let count = variables.len() as u64;
-    let (a, b) = (rng.below(count) as usize, rng.below(count) as usize);
-    let operator = *rng.choose(if a == b { &['¬', '∧'][..] } else { &['∧', '∨', '→', '↔'] });
-    let holds = |(&a, &b): (&u64, &u64)| match operator {
-        '¬' => !a,
-        '∧' => a & b,
-        '∨' => a | b,
-        '→' => !a | b,
-        _ => !(a ^ b),
+/// A random formula of two variables, or of one, that follows and is new, with the number of its parts.
+///
+/// For these few forms that is what [`super::judge`] says, but decided without a table being made.
+fn conclusion(rng: &mut Rng, count: usize, premises: &Premises) -> Option<(String, usize)> {
+    use Connective::{And, Iff, Implies, Or};
+    let (a, b) = (rng.below(count as u64) as usize, rng.below(count as u64) as usize);
+    let connective = match a == b {
+        true => *rng.choose(&[None, Some(And)]),
+        false => *rng.choose(&[Some(And), Some(Or), Some(Implies), Some(Iff)]),
     };
-    let mut rows = columns[a].iter().zip(&columns[b]).map(holds).zip(all);
-    if rows.any(|(row, all)| all & !row != 0) {
+    let holds = |i: usize| match connective {
+        None => !atom_word(a, i),
+        Some(connective) => connective.apply(atom_word(a, i), atom_word(b, i)),
+    };
+    let has_spare = || [a, b].into_iter().any(|atom| premises.entail(|i| whatever_word(holds, atom, i)));
+    let both_known = || connective == Some(And) && [a, b].into_iter().all(|x| premises.have(|i| atom_word(x, i)));
+    if !premises.entail(holds) || has_spare() || premises.have(holds) || both_known() {
         return None;
     }
-    let [premises, names] = [premises, variables].map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
-    let (a, b) = (names[a], names[b]);
-    let text = match operator {
-        '¬' => format!("¬{a}"),
-        '→' => format!("(¬{a} ∨ {b})"),
-        _ => format!("({a} {operator} {b})"),
-    };
-    is_new(&premises, &names, &text).then_some(text)
+    Some(match connective {
+        None => (written(&[Part::Not, Part::Atom(a)]), 2),
+        Some(Implies) => (written(&[Part::Binary(Or), Part::Not, Part::Atom(a), Part::Atom(b)]), 4),
+        Some(connective) => (written(&[Part::Binary(connective), Part::Atom(a), Part::Atom(b)]), 3),
+    })
 }
 
 /// A question for settings at which hardly anything follows.
@@ -90,37 +151,66 @@ pub(super) fn simplest(c: &PropositionalLogicConfig) -> Drawn {
         1 => vec!["(P ∧ Q)".to_owned()],
         _ => (0..c.min_statements.max(2)).map(|i| variables[i % 2].clone()).collect(),
     };
-    (variables, premises, "(P ↔ Q)".to_owned())
+    Drawn { variables, premises, example: "(P ↔ Q)".to_owned(), parts: 3 }
 }
 
 /// P, Q, R and so on.
-fn names(count: usize) -> Vec<String> {
-    ('P'..='Z').take(count).map(String::from).collect()
+fn name(variable: usize) -> char {
+    char::from(b'P' + variable as u8)
 }
 
-/// Writes a random formula of a depth, and gives its truth table.
-fn formula(rng: &mut Rng, variables: &[String], columns: &[Table], depth: i64, text: &mut String) -> Table {
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|variable| name(variable).to_string()).collect()
+}
+
+/// Draws a formula of a depth.
+fn formula(rng: &mut Rng, variables: usize, depth: i64, parts: &mut Vec<Part>) {
     if depth <= 1 {
-        let variable = rng.below(variables.len() as u64) as usize;
-        text.push_str(&variables[variable]);
-        return columns[variable].clone();
+        parts.push(Part::Atom(rng.below(variables as u64) as usize));
+        return;
     }
-    let (symbol, connective) = *rng.choose(&[
-        ('∧', Some(Connective::And)),
-        ('∨', Some(Connective::Or)),
-        ('¬', None),
-        ('→', Some(Connective::Implies)),
-        ('↔', Some(Connective::Iff)),
-    ]);
-    let Some(connective) = connective else {
-        text.push(symbol);
-        return negated(&formula(rng, variables, columns, depth - 1, text));
-    };
-    text.push('(');
-    let mut table = formula(rng, variables, columns, depth - 1, text);
-    text.extend([' ', symbol, ' ']);
-    let right = formula(rng, variables, columns, depth - 1, text);
-    text.push(')');
-    join(&mut table, &right, connective);
-    table
+    let part = *rng.choose(&PARTS);
+    parts.push(part);
+    formula(rng, variables, depth - 1, parts);
+    if let Part::Binary(_) = part {
+        formula(rng, variables, depth - 1, parts);
+    }
+}
+
+/// One word of the truth table of the formula that starts there.
+fn word(parts: &mut std::slice::Iter<Part>, i: usize) -> u64 {
+    match parts.next() {
+        Some(Part::Atom(atom)) => atom_word(*atom, i),
+        Some(Part::Not) => !word(parts, i),
+        Some(Part::Binary(connective)) => {
+            let left = word(parts, i);
+            connective.apply(left, word(parts, i))
+        }
+        None => 0,
+    }
+}
+
+/// The text of a formula.
+fn written(parts: &[Part]) -> String {
+    let mut text = String::with_capacity(4 * parts.len());
+    write(&mut parts.iter(), &mut text);
+    text
+}
+
+fn write(parts: &mut std::slice::Iter<Part>, text: &mut String) {
+    match parts.next() {
+        Some(Part::Atom(atom)) => text.push(name(*atom)),
+        Some(Part::Not) => {
+            text.push('¬');
+            write(parts, text);
+        }
+        Some(Part::Binary(connective)) => {
+            text.push('(');
+            write(parts, text);
+            text.extend([' ', connective.symbol(), ' ']);
+            write(parts, text);
+            text.push(')');
+        }
+        None => {}
+    }
 }

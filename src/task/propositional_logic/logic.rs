@@ -22,6 +22,25 @@ pub(super) enum Connective {
 }
 
 impl Connective {
+    /// Joins one word of two tables.
+    pub(super) fn apply(self, a: u64, b: u64) -> u64 {
+        match self {
+            Self::Iff => !(a ^ b),
+            Self::Implies => !a | b,
+            Self::Or => a | b,
+            Self::And => a & b,
+        }
+    }
+
+    pub(super) fn symbol(self) -> char {
+        match self {
+            Self::Iff => '↔',
+            Self::Implies => '→',
+            Self::Or => '∨',
+            Self::And => '∧',
+        }
+    }
+
     fn read(symbol: char) -> Option<Self> {
         match symbol {
             '↔' => Some(Self::Iff),
@@ -234,16 +253,6 @@ fn split(text: &str, start: usize, end: usize, pairs: &[usize]) -> Vec<Work> {
     level
 }
 
-/// The truth tables of so many atoms, for a caller that numbers them itself.
-pub(super) fn columns(atoms: usize) -> Vec<Table> {
-    let column = |atom| {
-        let mut table = vec![0; ((1 << atoms) / 64).max(1)];
-        fill_atom(&mut table, atom);
-        table
-    };
-    (0..atoms).map(column).collect()
-}
-
 /// The rows in which each of the first six atoms is true, in every word.
 const WITHIN_A_WORD: [u64; 6] = [
     0xaaaa_aaaa_aaaa_aaaa,
@@ -256,24 +265,21 @@ const WITHIN_A_WORD: [u64; 6] = [
 
 /// The rows in which an atom is true: every second one, every second pair, and so on.
 fn fill_atom(table: &mut [u64], atom: usize) {
+    table.iter_mut().enumerate().for_each(|(i, word)| *word = atom_word(atom, i));
+}
+
+/// One word of the table of an atom.
+pub(super) fn atom_word(atom: usize, i: usize) -> u64 {
     match WITHIN_A_WORD.get(atom) {
-        Some(word) => table.fill(*word),
-        None => table.iter_mut().enumerate().for_each(|(i, word)| {
-            *word = if i >> (atom - 6) & 1 == 1 { !0 } else { 0 };
-        }),
+        Some(word) => *word,
+        None if i >> (atom - 6) & 1 == 1 => !0,
+        None => 0,
     }
 }
 
 /// Joins two tables, into the first one.
 pub(super) fn join(left: &mut [u64], right: &[u64], connective: Connective) {
-    for (a, b) in left.iter_mut().zip(right) {
-        *a = match connective {
-            Connective::Iff => !(*a ^ b),
-            Connective::Implies => !*a | b,
-            Connective::Or => *a | b,
-            Connective::And => *a & b,
-        };
-    }
+    left.iter_mut().zip(right).for_each(|(a, b)| *a = connective.apply(*a, *b));
 }
 
 /// The rows that a table lacks.
@@ -283,11 +289,16 @@ pub(super) fn negated(table: &[u64]) -> Table {
 
 /// The rows that are in the table whatever the value of an atom.
 pub(super) fn whatever(table: &[u64], atom: usize) -> Table {
-    let other = |(i, word): (usize, &u64)| match WITHIN_A_WORD.get(atom) {
+    (0..table.len()).map(|i| whatever_word(|i| table[i], atom, i)).collect()
+}
+
+/// One word of that, of a table that is given word by word.
+pub(super) fn whatever_word(table: impl Fn(usize) -> u64, atom: usize, i: usize) -> u64 {
+    let word = table(i);
+    match WITHIN_A_WORD.get(atom) {
         Some(mask) => word & ((word & mask) >> (1 << atom) | (word & !mask) << (1 << atom)),
-        None => word & table[i ^ 1 << (atom - 6)],
-    };
-    table.iter().enumerate().map(other).collect()
+        None => word & table(i ^ 1 << (atom - 6)),
+    }
 }
 
 /// True where every row of the first table is in the second.
@@ -350,7 +361,12 @@ mod tests {
 
     #[test]
     fn rows_whatever_an_atom_is() {
-        let atoms = columns(8);
+        let column = |atom| {
+            let mut table = vec![0; 4];
+            fill_atom(&mut table, atom);
+            table
+        };
+        let atoms: Vec<Table> = (0..8).map(column).collect();
         for (a, b) in [(0, 1), (2, 5), (3, 7), (6, 7), (7, 0)] {
             let mut either = atoms[a].clone();
             join(&mut either, &atoms[b], Connective::Or);

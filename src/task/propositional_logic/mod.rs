@@ -7,15 +7,22 @@ mod draw;
 mod judge;
 mod logic;
 
-use super::{Scoring, Task, check, entry};
+use super::form::Form;
+use super::{Scoring, Task, check};
 use crate::rollout::Question;
 use crate::seed::Seed;
+use draw::Drawn;
 use judge::{Problem, in_symbols, is_new};
 use logic::{Atoms, Formula, entails};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 const NAME: &str = "propositional_logic";
+
+const INSTRUCTION: &str = "Find a formula that follows from these premises and says something new: it must not be always true, \
+     only repeat premises, or name a variable that it could do without. Answer with the formula, in the symbols \
+     ∧ ∨ ¬ → ↔.";
 
 /// As many as there are letters from P to Z.
 const MOST_VARIABLES: usize = 11;
@@ -83,12 +90,20 @@ impl PropositionalLogicConfig {
 pub struct PropositionalLogic {
     config: PropositionalLogicConfig,
     scoring: Scoring,
+    form: Form,
 }
 
 impl PropositionalLogic {
     /// The task with a valid configuration.
     pub fn new(config: PropositionalLogicConfig, scoring: Scoring) -> Self {
-        Self { config, scoring }
+        let c = &config;
+        let difficulty = json!({
+            "vars": [c.min_vars, c.max_vars],
+            "statements": [c.min_statements, c.max_statements],
+            "complexity": [c.min_complexity, c.max_complexity],
+        });
+        let form = Form::new(NAME, &["premises", "variables", "complexity", "example_answer"], difficulty);
+        Self { config, scoring, form }
     }
 }
 
@@ -98,23 +113,13 @@ impl Task for PropositionalLogic {
     }
 
     fn question(&self, seed: Seed) -> Question {
-        let c = &self.config;
-        let mut rng = seed.rng();
-        let (variables, premises, example) = draw::question(&mut rng, c);
-        let list: String = premises.iter().enumerate().map(|(i, premise)| format!("{}. {premise}\n", i + 1)).collect();
-        let text = format!(
-            "{list}Find a formula that follows from these premises and says something new: it must not be always true, \
-             only repeat premises, or name a variable that it could do without. Answer with the formula, in the symbols \
-             ∧ ∨ ¬ → ↔."
-        );
-        let parts = Formula::read(&example, &mut Atoms::default()).map_or(0, |formula| formula.nodes.len());
-        let own = json!({"premises": premises, "variables": variables, "complexity": parts, "example_answer": example});
-        let difficulty = json!({
-            "vars": [c.min_vars, c.max_vars],
-            "statements": [c.min_statements, c.max_statements],
-            "complexity": [c.min_complexity, c.max_complexity],
-        });
-        entry(NAME, text, None, own, difficulty)
+        let Drawn { variables, premises, example, parts } = draw::question(&mut seed.rng(), &self.config);
+        let mut text = String::with_capacity(INSTRUCTION.len() + 40 * premises.len());
+        for (i, premise) in premises.iter().enumerate() {
+            writeln!(text, "{}. {premise}", i + 1).expect("a String takes any text");
+        }
+        text.push_str(INSTRUCTION);
+        self.form.question(text, None, [premises.into(), variables.into(), parts.into(), example.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -151,6 +156,7 @@ fn library_score(premises: &[&str], variables: &[&str], answer: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry;
     use super::*;
 
     fn scores(premises: &[&str], answer: &str) -> (f64, f64) {
@@ -265,7 +271,7 @@ mod tests {
                 assert_eq!(task(Scoring::ReasoningGym).score(&question, example), 1.0, "{question:?}");
             }
         }
-        let (_, premises, example) = draw::simplest(&PropositionalLogicConfig::default());
+        let Drawn { premises, example, .. } = draw::simplest(&PropositionalLogicConfig::default());
         assert_eq!(scores(&premises.iter().map(String::as_str).collect::<Vec<_>>(), &example), (1.0, 1.0));
         assert_eq!(scores(&["(P ∧ Q)"], "(P ↔ Q)"), (1.0, 1.0));
     }
