@@ -88,8 +88,8 @@ impl Tokenizer {
     pub fn encode_prompt(&self, text: &str) -> Result<Vec<u32>, Error> {
         let tokens = encode(&self.prompts, text);
         if tokens.is_empty() {
-            let problem = "the prompt has no token, expected at least one".to_owned();
-            return Err(Error { file: PathBuf::from("tokenizer.json"), problem });
+            let problem = "found no token, expected at least one".to_owned();
+            return Err(Error { file: PathBuf::from("the prompt"), problem });
         }
         Ok(tokens)
     }
@@ -116,19 +116,43 @@ fn encode(tokenizer: &tokenizers::Tokenizer, text: &str) -> Vec<u32> {
     tokenizer.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
 }
 
+/// The text of a file; none when there is no such file.
+fn read(file: &Path) -> Result<Option<String>, Error> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error { file: file.to_owned(), problem: format!("cannot be read: {e}") }),
+    }
+}
+
+/// Steps that a chat template may take; one that needs more never ends.
+const TEMPLATE_FUEL: u64 = 1_000_000;
+
 impl Template {
     fn load(dir: &Path) -> Result<Option<Self>, Error> {
-        let file = dir.join("tokenizer_config.json");
-        let config = match std::fs::read_to_string(&file) {
-            Ok(text) => serde_json::from_str(&text)
+        let (file, jinja) = (dir.join("tokenizer_config.json"), dir.join("chat_template.jinja"));
+        let config = match read(&file)? {
+            Some(text) => serde_json::from_str(&text)
                 .map_err(|e| Error { file: file.clone(), problem: format!("is not JSON: {e}") })?,
-            Err(_) => Json::Null,
+            None => Json::Object(serde_json::Map::new()),
         };
-        let jinja = dir.join("chat_template.jinja");
-        let (file, source) = match (std::fs::read_to_string(&jinja), &config["chat_template"]) {
-            (Ok(source), _) => (jinja, source),
-            (Err(_), Json::String(source)) => (file, source.clone()),
-            _ => return Ok(None),
+        let found = |what: &str| {
+            let problem =
+                format!("chat_template: found {what}, expected a text, or a list of which one is \"default\"");
+            Err(Error { file: file.clone(), problem })
+        };
+        let (file, source) = match (read(&jinja)?, &config["chat_template"]) {
+            (Some(source), _) => (jinja, source),
+            (None, Json::Null) if config.is_object() => return Ok(None),
+            (None, Json::String(source)) => (file, source.clone()),
+            (None, Json::Array(list)) => {
+                let default = list.iter().find(|entry| entry["name"] == "default");
+                match default.and_then(|entry| entry["template"].as_str()) {
+                    Some(source) => (file, source.to_owned()),
+                    None => return found("a list without it"),
+                }
+            }
+            _ => return found("something else"),
         };
         let token = |name: &str| match &config[name] {
             Json::String(token) => token.clone(),
@@ -141,6 +165,7 @@ impl Template {
 
     fn render(&self, system: Option<&str>, text: &str) -> Result<String, Error> {
         let mut environment = Environment::new();
+        environment.set_fuel(Some(TEMPLATE_FUEL));
         // as transformers sets up jinja2
         environment.set_syntax(
             SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the default delimiters"),
@@ -262,6 +287,19 @@ mod tests {
         assert!(message(empty.path()).contains("tokenizer.json: cannot be read"));
         let broken = folder(Some("{{ messages[0].content }"));
         assert!(message(broken.path()).contains("the chat template cannot be rendered"));
+        let listed = folder(None);
+        let config = listed.path().join("tokenizer_config.json");
+        for (text, expected) in [
+            ("[]", "found something else"),
+            (r#"{"chat_template": 3}"#, "found something else"),
+            (r#"{"chat_template": [{"name": "tools", "template": ""}]}"#, "found a list without it"),
+            ("nonsense", "is not JSON"),
+        ] {
+            std::fs::write(&config, text).unwrap();
+            assert!(message(listed.path()).contains(expected), "{text}: {}", message(listed.path()));
+        }
+        std::fs::write(&config, r#"{"chat_template": [{"name": "default", "template": "x"}]}"#).unwrap();
+        assert!(Tokenizer::load(listed.path()).unwrap().has_template());
         let refusing = folder(Some("{{ raise_exception('no users') }}"));
         assert!(message(refusing.path()).contains("no users"));
     }

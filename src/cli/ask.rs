@@ -7,7 +7,6 @@ use crate::seed::Seed;
 use crate::task::catalog::{self, TaskConfigs};
 use crate::task::{Scoring, Task, score_completion};
 use anyhow::{Result, anyhow, ensure};
-use burn::module::Module;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -51,9 +50,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    ensure!(args.n > 0, "-n: found 0, expected at least 1");
+    ensure!((1..=65536).contains(&args.n), "-n: found {}, expected 1 to 65536", args.n);
     let t = args.temperature;
-    ensure!(t >= 0.0 && t.is_finite(), "--temperature: found {t}, expected 0 or more");
+    let sane = t == 0.0 || (0.01..=100.0).contains(&t);
+    ensure!(sane, "--temperature: found {t}, expected 0 (greedy) or 0.01 to 100");
     let experiment = args.experiment.as_ref().map(|file| Experiment::load(file, &[])).transpose()?;
     let asked = args.task.as_ref().map(|name| question(name, args.seed, experiment.as_ref())).transpose()?;
     let base = Base::open(&args.model)?;
@@ -63,16 +63,17 @@ pub(super) fn run(args: &Args) -> Result<()> {
         (Some(text), _) => base.tokenizer.prompt(system_prompt, text)?,
         (None, prompt) => base.tokenizer.encode_prompt(prompt.as_deref().unwrap_or_default())?,
     };
-    let room = base.config.max_position_embeddings.saturating_sub(prompt.len());
+    let positions = base.config.max_position_embeddings;
+    let room = positions.saturating_sub(prompt.len());
+    ensure!(room > 0, "the prompt has {} tokens, the model {positions} positions for it and the answer", prompt.len());
     let max_completion_length = args.max_completion_length.unwrap_or(room.min(128));
     ensure!(
         (1..=room).contains(&max_completion_length),
-        "--max-completion-length: found {max_completion_length}, expected 1 to {room}: the prompt has {} tokens and the \
-         model {} positions",
-        prompt.len(),
-        base.config.max_position_embeddings
+        "--max-completion-length: found {max_completion_length}, expected 1 to {room} (the model's {positions} positions \
+         less the prompt's {})",
+        prompt.len()
     );
-    let model = base.weights(&args.model, &DeviceConfig { kind: DeviceKind::Auto, index: 0 }.open()?)?.valid();
+    let model = base.weights(&args.model, &DeviceConfig { kind: DeviceKind::Auto, index: 0 }.open()?)?.inference();
     let decoding =
         Decoding { temperature: if args.greedy { 0.0 } else { t }, top_k: 0, top_p: 1.0, max_completion_length };
     let shown = base.tokenizer.decode(&prompt);

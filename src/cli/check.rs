@@ -2,7 +2,7 @@
 
 use super::threads;
 use crate::experiment::{Base, Experiment, Plan};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let experiment = Experiment::load(&args.experiment, &args.set)?;
-    let plan = Plan::new(&experiment, threads(args.threads))?;
+    let plan = Plan::new(&experiment, threads(args.threads)).with_context(|| args.experiment.display().to_string())?;
     let path = &experiment.model.path;
     Base::open(path)?.weights(path, &experiment.device.open()?)?;
     write!(std::io::stdout(), "{plan}")?;

@@ -1,7 +1,7 @@
 //! Progress on standard error: a bar on a terminal, else a line every few seconds.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Seconds between plain lines.
@@ -28,7 +28,6 @@ impl Progress {
     }
 
     /// Says that `done` units are done. An `important` line is printed in any case.
-    #[expect(clippy::print_stderr, reason = "progress goes to standard error")]
     pub(super) fn show(&mut self, done: u64, important: bool, message: String) {
         if !self.plain {
             self.bar.set_position(done);
@@ -38,7 +37,8 @@ impl Progress {
         if important || self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
             self.last_line = Some(Instant::now());
             let left = self.begun.elapsed().as_secs_f64() / done as f64 * (self.total - done) as f64;
-            eprintln!("{done}/{} {}, {left:.0} s left  {message}", self.total, self.unit);
+            // nobody may be reading it any more, which is no reason to stop
+            let _ = writeln!(std::io::stderr(), "{done}/{} {}, {left:.0} s left  {message}", self.total, self.unit);
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let experiment = Experiment::load(&args.experiment, &args.set)?;
     let threads = threads(args.threads);
-    Plan::new(&experiment, threads)?;
+    Plan::new(&experiment, threads).with_context(|| args.experiment.display().to_string())?;
     let name = args.experiment.file_stem().context("an experiment file has a name")?;
     let dir = args.out.unwrap_or_else(|| PathBuf::from("results").join(name));
     let results = Results::open(&dir, &experiment, args.fresh)?;

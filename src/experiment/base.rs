@@ -1,11 +1,11 @@
 //! The model folder that agents start from, checked once before anything runs.
 
+use super::device::Device;
 use crate::learn::TrainConfig;
 use crate::model::{Decoder, ModelConfig, weights};
 use crate::policy::{Policy, QwenPolicy};
 use crate::tokenizer::Tokenizer;
 use anyhow::{Result, ensure};
-use burn::tensor::Device;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -170,14 +170,16 @@ impl Experiment {
         let range = format!("1 to {MOST} (2 for a signal)");
         check((1..=MOST).contains(&group), "generate.num_generations", group.to_string(), &range)?;
         let longest = generate.max_completion_length;
-        check(longest > 0, "generate.max_completion_length", "0".into(), "at least 1")?;
+        let sane = (1..=1 << 20).contains(&longest);
+        check(sane, "generate.max_completion_length", longest.to_string(), "1 to 1048576")?;
         let warmth = generate.temperature;
         let sane = warmth == 0.0 || (0.01..=100.0).contains(&warmth);
         check(sane, "generate.temperature", warmth.to_string(), "0 (greedy) or 0.01 to 100")?;
         let top_p = generate.top_p;
         check((0.0..=1.0).contains(&top_p), "generate.top_p", top_p.to_string(), "0 to 1")?;
-        let evaluates = self.eval.every == 0 || self.eval.questions > 0;
-        check(evaluates, "eval.questions", "0".into(), "at least 1 where eval.every is not 0")?;
+        let questions = self.eval.questions;
+        let sane = questions <= 1 << 16 && (questions > 0 || self.eval.every == 0);
+        check(sane, "eval.questions", questions.to_string(), "1 to 65536 where eval.every is not 0")?;
         self.train.validate()?;
         self.specialists()?;
         self.tasks().map(|_| ())

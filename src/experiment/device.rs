@@ -1,7 +1,7 @@
 //! Where tensors live, chosen at run time.
 
 use anyhow::{Result, bail};
-use burn::tensor::Device;
+pub use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of device that an experiment can ask for.

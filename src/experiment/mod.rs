@@ -3,6 +3,7 @@
 
 mod base;
 mod config;
+mod cook;
 mod device;
 mod plan;
 mod recipe;
@@ -13,8 +14,9 @@ mod toml_file;
 
 pub use base::Base;
 pub use config::{Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SpecialistTable, SwarmTable, TasksTable};
-pub use device::{DeviceConfig, DeviceKind};
+pub use cook::{Measured, Outcome};
+pub use device::{Device, DeviceConfig, DeviceKind};
 pub use plan::{Memory, Plan};
-pub use recipe::{Content, Form, Measured, ModelShape, Outcome, Recipe, RecipeTasks, RecipeTrain};
+pub use recipe::{Content, Form, ModelShape, Recipe, RecipeTasks, RecipeTrain};
 pub use results::{Results, RunFiles};
 pub use run::{Progress, run};

@@ -2,8 +2,7 @@
 
 use super::base::Base;
 use super::config::Experiment;
-use crate::seed::Seed;
-use crate::swarm::{Mix, Split};
+use crate::swarm::Mix;
 use anyhow::{Result, anyhow, ensure};
 use std::fmt;
 
@@ -14,20 +13,20 @@ const PROBES: u64 = 256;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     /// Weights of all agents, and of the frozen copies where beta is not 0.
-    pub weights: usize,
+    pub weights: f64,
     /// Gradients of the agents that learn at the same time.
-    pub gradients: usize,
+    pub gradients: f64,
     /// Adam's two moments of all agents.
-    pub optimizer: usize,
+    pub optimizer: f64,
     /// Keys and values while the agents at work generate.
-    pub cache: usize,
+    pub cache: f64,
     /// Activations of their forward and backward passes, estimated.
-    pub activations: usize,
+    pub activations: f64,
 }
 
 impl Memory {
     /// The sum; generating and learning do not happen at the same time.
-    pub fn total(&self) -> usize {
+    pub fn total(&self) -> f64 {
         self.weights + self.optimizer + self.cache.max(self.gradients + self.activations)
     }
 }
@@ -42,6 +41,8 @@ pub struct Plan {
     max_completion_length: usize,
     /// Mean and greatest tokens of a prompt.
     prompt: (f64, usize),
+    /// Questions that those come from.
+    seen: u32,
     parameters: usize,
     device: &'static str,
     threads: usize,
@@ -59,21 +60,19 @@ impl Plan {
         experiment.device.open()?;
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         let system_prompt = experiment.model.system_prompt.as_deref();
-        let questions = (0..PROBES).flat_map(|i| {
-            [Split::Training, Split::HeldOut]
-                .map(|split| tasks.question(tasks.weights(), split, Seed::new(0).child("plan", i)))
-        });
-        let lengths = questions.map(|question| Ok(base.tokenizer.prompt(system_prompt, &question.text)?.len()));
-        let lengths = lengths.collect::<Result<Vec<usize>>>()?;
-        let longest = lengths.iter().copied().max().unwrap_or(0);
         let completion = experiment.generate.max_completion_length;
         let room = base.config.max_position_embeddings;
-        ensure!(
-            longest + completion <= room,
-            "generate.max_completion_length: found {completion}, expected at most {}: the longest prompt seen has \
-             {longest} tokens and the model has {room} positions",
-            room.saturating_sub(longest)
-        );
+        let (mut total, mut count, mut longest) = (0, 0u32, 0);
+        for question in tasks.some_questions(PROBES) {
+            let length = base.tokenizer.prompt(system_prompt, &question.text)?.len();
+            (total, count, longest) = (total + length, count + 1, longest.max(length));
+            ensure!(
+                length + completion <= room,
+                "generate.max_completion_length: found {completion}, but a prompt of {} has {length} tokens and the model \
+                 {room} positions for both",
+                question.task
+            );
+        }
         let completions = |mix: &Mix| experiment.swarm.agents * mix.local * experiment.generate.num_generations;
         Ok(Self {
             agents: experiment.swarm.agents,
@@ -81,7 +80,8 @@ impl Plan {
             seeds: experiment.seeds.len(),
             mixes: experiment.mixes.iter().map(|mix| (*mix, completions(mix))).collect(),
             max_completion_length: completion,
-            prompt: (lengths.iter().sum::<usize>() as f64 / lengths.len() as f64, longest),
+            prompt: (total as f64 / f64::from(count), longest),
+            seen: count,
             parameters: base.config.parameters(),
             device: experiment.device.describe(),
             threads,
@@ -91,34 +91,36 @@ impl Plan {
 }
 
 /// Four bytes a number; activations by the tensors that the backward pass keeps a token and layer.
+/// Reckoned in floating point, where absurd sizes only give absurd numbers.
 fn memory(experiment: &Experiment, base: &Base, prompt: usize, threads: usize) -> Memory {
-    const FLOAT: usize = 4;
+    const FLOAT: f64 = 4.0;
     let config = &base.config;
-    let parameters = config.parameters() * FLOAT;
-    let agents = experiment.swarm.agents;
-    let at_work = threads.min(agents);
-    let copies = if experiment.train.beta == 0.0 { agents } else { 2 * agents };
-    let group = experiment.generate.num_generations;
-    let completion = experiment.generate.max_completion_length;
-    let most = experiment.mixes.iter().map(|mix| mix.local + mix.external).max().unwrap_or(0);
-    let kv = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim();
-    let generated = most * (group * completion + prompt);
+    let number = |n: usize| n as f64;
+    let parameters = number(config.parameters()) * FLOAT;
+    let agents = number(experiment.swarm.agents);
+    let at_work = number(threads).min(agents);
+    let copies = if experiment.train.beta == 0.0 { agents } else { 2.0 * agents };
+    let group = number(experiment.generate.num_generations);
+    let (prompt, completion) = (number(prompt), number(experiment.generate.max_completion_length));
+    let most = number(experiment.mixes.iter().map(|mix| mix.local + mix.external).max().unwrap_or(0));
+    let layers = number(config.num_hidden_layers);
+    let kv = 2.0 * layers * number(config.num_key_value_heads * config.head_dim());
     let rows = match experiment.train.micro_batch_size {
         0 => most * group,
-        rows => rows.min(most * group),
+        rows => number(rows).min(most * group),
     };
-    let (prompts, heads) = (rows.div_ceil(group), config.num_attention_heads);
+    let (prompts, heads) = ((rows / group).ceil(), number(config.num_attention_heads));
     let tokens = rows * completion + prompts * prompt;
-    let wide = 14 * config.hidden_size + 6 * config.intermediate_size;
-    let scores = 4 * heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
-    let layers = config.num_hidden_layers * (tokens * wide + scores);
-    let logits = 4 * (1 << 22).min(tokens * config.vocab_size).max(config.vocab_size);
+    let wide = number(14 * config.hidden_size + 6 * config.intermediate_size);
+    let scores = 4.0 * heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
+    let vocab = number(config.vocab_size);
+    let logits = 4.0 * f64::from(1 << 22).min(tokens * vocab).max(vocab);
     Memory {
         weights: parameters * copies,
         gradients: parameters * at_work,
-        optimizer: 2 * parameters * agents,
-        cache: generated * kv * FLOAT * at_work,
-        activations: (layers + logits) * FLOAT * at_work,
+        optimizer: 2.0 * parameters * agents,
+        cache: most * (group * completion + prompt) * kv * FLOAT * at_work,
+        activations: (layers * (tokens * wide + scores) + logits) * FLOAT * at_work,
     }
 }
 
@@ -137,13 +139,11 @@ impl fmt::Display for Plan {
         writeln!(
             f,
             "prompts      {:.1} tokens on average, {} at most (of {} seen)",
-            self.prompt.0,
-            self.prompt.1,
-            2 * PROBES
+            self.prompt.0, self.prompt.1, self.seen
         )?;
         for (mix, completions) in &self.mixes {
-            let all = completions * self.rounds as usize;
-            let tokens = all * self.max_completion_length;
+            let all = *completions as u128 * u128::from(self.rounds);
+            let tokens = all * self.max_completion_length as u128;
             let name = format!("{} / {}", mix.local, mix.external);
             writeln!(f, "mix {name:<8} {completions} completions a round, {all} a run, {tokens} tokens at most")?;
             if mix.external > 0 && (mix.local == 0 || self.agents == 1) {
@@ -165,6 +165,6 @@ impl fmt::Display for Plan {
     }
 }
 
-fn megabytes(bytes: usize) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MiB", bytes / f64::from(1 << 20))
 }

@@ -1,26 +1,15 @@
-//! The recipe of a small base model: tokenizer and decoder, made from our own task text.
+//! The recipe of a small base model, as a file.
 //!
 //! The model sees solved problems answered in many forms, of which the one that earns the reward is
 //! rare. So it starts as a real base model does: able, but seldom in the form that is asked for.
 
 use super::toml_file;
-use crate::learn::{Decoding, Example, Optimizer, OptimizerConfig, generate, sft};
-use crate::model::{Decoder, ModelConfig, weights};
-use crate::rollout::{FinishReason, Question, mean};
-use crate::seed::{Rng, Seed};
-use crate::swarm::{Split, TaskWeights, Tasks, Workers};
+use crate::swarm::{TaskWeights, Tasks};
+use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
-use crate::task::{Scoring, extract_answer};
-use crate::tokenizer::{self, Tokenizer};
 use anyhow::{Context, Result, anyhow, ensure};
-use burn::module::Module;
-use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-
-/// Parts that a batch is computed in, side by side. Fixed, so that the order of additions and with
-/// it every byte is the same with any number of threads.
-const SHARDS: usize = 2;
 
 /// A recipe file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -118,230 +107,52 @@ pub struct RecipeTrain {
     pub max_completion_length: usize,
 }
 
-/// A finished model.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// What it does on questions of each split.
-    pub measured: Vec<(Split, Measured)>,
-    /// Parameters of the decoder.
-    pub parameters: usize,
-}
-
-/// What a model does at temperature 1.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Name of each task and its mean exact score.
-    pub tasks: Vec<(String, f64)>,
-    /// Mean exact score over all tasks.
-    pub reward: f64,
-    /// Share of completions that end by themselves.
-    pub ended: f64,
-    /// Share of completions with an answer within tags.
-    pub tagged: f64,
-    /// Share of those that are right.
-    pub right_in_tags: f64,
-}
-
 impl Recipe {
     /// # Errors
-    /// When the file cannot be read or holds what cannot be.
+    /// When the file cannot be read, or names the key that holds what cannot be.
     pub fn load(file: &Path, overrides: &[String]) -> Result<Self> {
         let recipe: Self = toml_file::load(file, overrides)?;
-        let shares: f64 = recipe.forms.iter().map(|form| form.share).sum();
-        ensure!(
-            shares > 0.0 && recipe.forms.iter().all(|form| form.share >= 0.0),
-            "{}: forms: found shares that add up to {shares}, expected shares >= 0 and a sum > 0",
-            file.display()
-        );
-        recipe.tasks().with_context(|| file.display().to_string())?;
+        recipe.validate().with_context(|| file.display().to_string())?;
         Ok(recipe)
     }
 
-    fn tasks(&self) -> Result<Tasks> {
-        ensure!(!self.tasks.names.is_empty(), "tasks.names: found none, expected at least one");
+    fn validate(&self) -> Result<()> {
+        ensure!(!self.out.as_os_str().is_empty(), "out: found an empty path, expected a folder");
+        ensure!(!self.forms.is_empty(), "forms: found none, expected at least one");
+        let shares: f64 = self.forms.iter().map(|form| form.share).sum();
+        ensure!(
+            shares > 0.0 && shares.is_finite() && self.forms.iter().all(|form| form.share >= 0.0),
+            "forms: found shares that add up to {shares}, expected shares of 0 or more that add up to more than 0"
+        );
+        let train = &self.train;
+        for (key, value, [low, high]) in [
+            ("vocab_size", self.vocab_size, [257, 1 << 20]), // every byte and the end of the text
+            ("tokenizer_texts", self.tokenizer_texts, [2, 1 << 24]),
+            ("train.steps", train.steps, [1, 1 << 30]),
+            ("train.questions", train.questions, [1, 1 << 16]),
+            ("train.answers", train.answers, [1, 1 << 10]),
+            ("train.eval_questions", train.eval_questions, [1, 1 << 20]),
+            ("train.max_completion_length", train.max_completion_length, [1, self.model.max_position_embeddings]),
+        ] {
+            ensure!((low..=high).contains(&value), "{key}: found {value}, expected {low} to {high}");
+        }
+        let rate = train.learning_rate;
+        ensure!(rate > 0.0 && rate <= 1.0, "train.learning_rate: found {rate}, expected more than 0, to 1");
+        let norm = train.max_grad_norm;
+        ensure!(norm >= 0.0 && norm.is_finite(), "train.max_grad_norm: found {norm}, expected 0 (off) or more");
+        self.tasks().map(|_| ())
+    }
+
+    /// Its tasks, all equally likely, scored exactly.
+    pub(super) fn tasks(&self) -> Result<Tasks> {
+        let names = &self.tasks.names;
+        ensure!(!names.is_empty(), "tasks.names: found none, expected at least one");
         let build = |name: &String| catalog::build(name, &self.tasks.difficulty, Scoring::Exact);
-        let tasks: Result<Vec<_>, String> = self.tasks.names.iter().map(build).collect();
+        let tasks: Result<Vec<_>, String> = names.iter().map(build).collect();
         let tasks = tasks.map_err(|e| anyhow!("tasks: {e}"))?;
         let equal = TaskWeights::new(vec![1.0; tasks.len()]).map_err(|e| anyhow!(e))?;
         let tasks = Tasks::new(tasks, equal);
         tasks.check_splits().map_err(|e| anyhow!("{e}"))?;
         Ok(tasks)
     }
-
-    /// Makes the model and writes its folder. `watch` is told the step and the loss.
-    ///
-    /// # Errors
-    /// When a file cannot be written or the parts do not fit together.
-    pub fn cook(&self, device: &Device, workers: &Workers, mut watch: impl FnMut(usize, f64)) -> Result<Outcome> {
-        let tasks = self.tasks()?;
-        let seed = Seed::new(self.seed);
-        std::fs::create_dir_all(&self.out).with_context(|| format!("{}: cannot be made", self.out.display()))?;
-        self.write_tokenizer(&tasks, seed.child("tokenizer", 0))?;
-        let tokenizer = Tokenizer::load(&self.out)?;
-        let eos = tokenizer.token_id(tokenizer::END_OF_TEXT).context("the tokenizer has its end token")?;
-        let config = self.model_config(tokenizer.vocab_size(), eos)?;
-        let mut model = weights::random(&config, seed.child("weights", 0), device);
-        let mut optimizer = Optimizer::new(self.optimizer());
-        for step in 0..self.train.steps {
-            optimizer.set_learning_rate(self.learning_rate(step));
-            let mut examples = self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
-            let tokens = examples.iter().map(|e| e.completion.len()).sum();
-            let size = examples.len().div_ceil(SHARDS);
-            let mut shards: Vec<&mut [Example]> = examples.chunks_mut(size).collect();
-            let forks: Vec<Decoder> = shards.iter().map(|_| model.clone()).collect();
-            let mut work: Vec<_> = shards.iter_mut().zip(forks).collect();
-            let parts = workers.map(&mut work, |(shard, model)| sft::gradients(model, shard, tokens));
-            let loss = parts.iter().map(|(loss, _)| loss).sum();
-            let gradients = sft::sum(&model, parts.into_iter().map(|(_, gradients)| gradients));
-            model = optimizer.step(model, gradients).0;
-            watch(step + 1, loss);
-        }
-        weights::save(&model, &config, &self.out)?;
-        let model = model.valid();
-        let mut measured = Vec::new();
-        for split in [Split::Training, Split::HeldOut] {
-            measured.push((split, self.measure(&model, split, &tasks, &tokenizer, eos)?));
-        }
-        Ok(Outcome { measured, parameters: config.parameters() })
-    }
-
-    /// Trains the tokenizer on the recipe's own text and, in equal parts, on that of every task as
-    /// it is by default, so that no question is wholly foreign to it.
-    fn write_tokenizer(&self, tasks: &Tasks, seed: Seed) -> Result<()> {
-        let mut rng = seed.child("forms", 0).rng();
-        let own = |i: usize| {
-            let question = tasks.question(tasks.weights(), Split::Training, seed.child("text", i as u64));
-            let answer = self.answer(&question, tasks, seed.child("guess", i as u64), &mut rng);
-            format!("{}\n{answer}", question.text)
-        };
-        let mut texts: Vec<String> = (0..self.tokenizer_texts / 2).map(own).collect();
-        let all: Result<Vec<_>, String> =
-            catalog::NAMES.iter().map(|name| catalog::build(name, &TaskConfigs::default(), Scoring::Exact)).collect();
-        let all = all.map_err(|e| anyhow!(e))?;
-        for i in 0..self.tokenizer_texts / 2 {
-            let question = all[i % all.len()].question(seed.child("default", i as u64));
-            texts.push(format!("{}\n{}", question.text, right_answer(&question).unwrap_or_default()));
-        }
-        tokenizer::train(&texts, self.vocab_size, &self.out)?;
-        let config = serde_json::json!({
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "eos_token": tokenizer::END_OF_TEXT,
-            "pad_token": tokenizer::END_OF_TEXT,
-            "chat_template": self.chat_template,
-        });
-        let file = self.out.join("tokenizer_config.json");
-        std::fs::write(&file, serde_json::to_string_pretty(&config)? + "\n")
-            .with_context(|| format!("{}: cannot be written", file.display()))
-    }
-
-    fn model_config(&self, vocab_size: usize, eos: u32) -> Result<ModelConfig> {
-        let mut json = serde_json::to_value(&self.model)?;
-        json["model_type"] = "qwen2".into();
-        json["vocab_size"] = vocab_size.into();
-        json["tie_word_embeddings"] = true.into();
-        json["eos_token_id"] = eos.into();
-        let config: ModelConfig = serde_json::from_value(json)?;
-        config.validate(&self.out.join("config.json"))?;
-        Ok(config)
-    }
-
-    fn optimizer(&self) -> OptimizerConfig {
-        OptimizerConfig {
-            learning_rate: self.train.learning_rate,
-            adam_beta1: 0.9,
-            adam_beta2: 0.98,
-            adam_epsilon: 1e-8,
-            max_grad_norm: self.train.max_grad_norm,
-            warmup_steps: self.train.warmup_steps,
-        }
-    }
-
-    fn learning_rate(&self, step: usize) -> f64 {
-        let done = step as f64 / self.train.steps as f64;
-        self.train.learning_rate * (0.1 + 0.9 * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
-    }
-
-    fn examples(&self, tasks: &Tasks, tokenizer: &Tokenizer, eos: u32, seed: Seed) -> Result<Vec<Example>> {
-        let mut rng = seed.child("forms", 0).rng();
-        let mut examples = Vec::new();
-        for i in 0..self.train.questions as u64 {
-            let question = tasks.question(tasks.weights(), Split::Training, seed.child("question", i));
-            let prompt = tokenizer.prompt(None, &question.text)?;
-            for j in 0..self.train.answers as u64 {
-                let text = self.answer(&question, tasks, seed.child("guess", i * 1000 + j), &mut rng);
-                let mut completion = tokenizer.encode_completion(&text);
-                completion.push(eos);
-                let prompt = prompt.clone();
-                examples.push(Example { prompt, completion, advantage: 1.0, truncated: false, foreign: false });
-            }
-        }
-        Ok(examples)
-    }
-
-    /// An answer in one of the forms, by their shares.
-    fn answer(&self, question: &Question, tasks: &Tasks, guess: Seed, rng: &mut Rng) -> String {
-        let shares: f64 = self.forms.iter().map(|form| form.share).sum();
-        let mut left = rng.uniform() * shares;
-        let chosen = self.forms.iter().find(|form| {
-            left -= form.share;
-            left < 0.0
-        });
-        let form = chosen.unwrap_or(&self.forms[0]);
-        let other = || {
-            let mut others = (0..).map(|i| tasks.question(tasks.weights(), Split::Training, guess.child("other", i)));
-            others.find(|other| other.task == question.task).and_then(|other| right_answer(&other))
-        };
-        let answer = match form.content {
-            Content::Right => right_answer(question),
-            Content::Guess => other(),
-            Content::None => None,
-        };
-        form.text.replace("{answer}", &answer.unwrap_or_default())
-    }
-
-    fn measure(
-        &self,
-        model: &Decoder,
-        split: Split,
-        tasks: &Tasks,
-        tokenizer: &Tokenizer,
-        eos: u32,
-    ) -> Result<Measured> {
-        let seed = Seed::new(self.seed).child("measure", 0);
-        let max_completion_length = self.train.max_completion_length;
-        let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length };
-        let question = |i: u64| tasks.question(tasks.weights(), split, seed.child("question", i));
-        let questions: Vec<Question> = (0..self.train.eval_questions as u64).map(question).collect();
-        let (mut scores, mut ended, mut tagged) = (Vec::new(), Vec::new(), Vec::new());
-        for (chunk, questions) in questions.chunks(64).enumerate() {
-            let prompts = questions.iter().map(|q| tokenizer.prompt(None, &q.text)).collect::<Result<Vec<_>, _>>()?;
-            let groups = generate(model, &prompts, 8, &decoding, &[eos], seed.child("generate", chunk as u64));
-            let pairs = questions.iter().zip(groups).flat_map(|(q, group)| group.into_iter().map(move |g| (q, g)));
-            for (question, generated) in pairs {
-                let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).filter(|id| *id != eos).collect();
-                let text = tokenizer.decode(&ids);
-                let score = tasks.score(question, &text).unwrap_or(0.0);
-                scores.push((question.task.clone(), score));
-                ended.push(f64::from(u8::from(generated.finish_reason == FinishReason::Stop)));
-                tagged.extend(extract_answer(&text).map(|_| score));
-            }
-        }
-        let of_task = |name: &String| {
-            let scores = scores.iter().filter(|(task, _)| task == name).map(|(_, score)| *score);
-            mean(&scores.collect::<Vec<_>>())
-        };
-        Ok(Measured {
-            tasks: tasks.names().iter().map(|name| (name.clone(), of_task(name))).collect(),
-            reward: mean(&scores.iter().map(|(_, score)| *score).collect::<Vec<_>>()),
-            ended: mean(&ended),
-            tagged: tagged.len() as f64 / scores.len() as f64,
-            right_in_tags: mean(&tagged),
-        })
-    }
-}
-
-/// The answer of a question, or an example where many are right.
-fn right_answer(question: &Question) -> Option<String> {
-    let example = || question.metadata.get("example_answer")?.as_str().map(ToOwned::to_owned);
-    question.answer.clone().or_else(example)
 }

@@ -4,12 +4,15 @@ use super::config::Experiment;
 use crate::record::RoundRecord;
 use crate::swarm::Mix;
 use anyhow::{Context, Result, bail};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A results folder that belongs to one experiment.
 pub struct Results {
     dir: PathBuf,
+    /// Held as long as the folder is written to.
+    _lock: File,
 }
 
 impl Results {
@@ -23,7 +26,10 @@ impl Results {
         let text = experiment.to_toml()?;
         let old = match fs::read_to_string(&file) {
             Ok(old) => Some(old),
-            Err(_) => dir.join("runs").exists().then(String::new),
+            Err(e) if e.kind() == ErrorKind::NotFound => dir.join("runs").exists().then(String::new),
+            // a folder that cannot be made or entered says so below
+            Err(e) if e.kind() == ErrorKind::NotADirectory => None,
+            Err(e) => return Err(e).with_context(|| format!("{}: cannot be read", file.display())),
         };
         if let Some(old) = old.filter(|old| *old != text) {
             if !fresh {
@@ -37,8 +43,9 @@ impl Results {
             set_aside(dir)?;
         }
         fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        let lock = lock(dir)?;
         fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
-        Ok(Self { dir: dir.to_owned() })
+        Ok(Self { dir: dir.to_owned(), _lock: lock })
     }
 
     /// Where it lies.
@@ -59,6 +66,17 @@ impl Results {
         let mut timings = CsvFile::create(dir.join("timings.csv"))?;
         timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
         Ok(RunFiles { rounds, timings, tasks })
+    }
+}
+
+/// One program at a time writes to a results folder.
+fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join(".lock");
+    let file = File::create(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!("{}: another sapo is writing to this folder", dir.display()),
+        Err(TryLockError::Error(e)) => Err(e).with_context(|| format!("{}: cannot be locked", path.display())),
     }
 }
 

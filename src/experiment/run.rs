@@ -7,7 +7,7 @@ use crate::record::RoundRecord;
 use crate::rollout::mean;
 use crate::seed::Seed;
 use crate::swarm::{Mix, Phase, Swarm, Workers};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use std::time::Instant;
 
 /// What is told to whoever watches, after every round.
@@ -56,6 +56,7 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch
             let mut clock = Clock::default();
             let records = swarm.step(round, |phase| clock.start(phase));
             files.write(&records, clock.stop())?;
+            stop_if_diverged(&records)?;
             done += 1;
             let series = |of: fn(&RoundRecord) -> Option<f64>| records.iter().filter_map(of).collect::<Vec<_>>();
             let evaluated = series(|r| r.eval_reward);
@@ -67,6 +68,21 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch
             watch(Progress { mix, seed, round, done, total, own_reward, train_reward, eval_reward });
         }
         files.finish()?;
+    }
+    Ok(())
+}
+
+/// # Errors
+/// When the distributions that an agent generated from are not numbers any more.
+fn stop_if_diverged(records: &[RoundRecord]) -> Result<()> {
+    for record in records {
+        let entropy = record.entropy.unwrap_or(0.0);
+        ensure!(
+            entropy.is_finite(),
+            "round {}, agent {}: its model gives logits that are not finite; the step size may be too large",
+            record.round,
+            record.agent
+        );
     }
     Ok(())
 }

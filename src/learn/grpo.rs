@@ -75,11 +75,13 @@ impl TrainConfig {
         let check = |ok: bool, key: &str, found: f64, expected: &str| {
             if ok { Ok(()) } else { Err(format!("train.{key}: found {found}, expected {expected}")) }
         };
-        check(self.learning_rate > 0.0 && self.learning_rate.is_finite(), "learning_rate", self.learning_rate, "> 0")?;
+        let rate = self.learning_rate;
+        check(rate > 0.0 && rate <= 1.0, "learning_rate", rate, "more than 0, to 1")?;
         check((0.0..1.0).contains(&self.epsilon), "epsilon", self.epsilon, "0 <= epsilon < 1")?;
-        check(self.epsilon_high >= 0.0 && self.epsilon_high.is_finite(), "epsilon_high", self.epsilon_high, ">= 0")?;
-        check(self.beta >= 0.0 && self.beta.is_finite(), "beta", self.beta, ">= 0")?;
-        check(self.num_iterations > 0, "num_iterations", 0.0, "at least 1")?;
+        check((0.0..=1e6).contains(&self.epsilon_high), "epsilon_high", self.epsilon_high, "0 to 1e6")?;
+        check((0.0..=1e6).contains(&self.beta), "beta", self.beta, "0 to 1e6")?;
+        let iterations = self.num_iterations;
+        check((1..=1000).contains(&iterations), "num_iterations", iterations as f64, "1 to 1000")?;
         check(self.max_grad_norm >= 0.0, "max_grad_norm", self.max_grad_norm, ">= 0")?;
         // as the optimizer sees them: a beta that rounds to 1 or an epsilon that rounds to 0 divides by 0
         let below_one = |beta: f64| (0.0..1.0).contains(&(beta as f32));

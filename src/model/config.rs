@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Why a `config.json` cannot be used.
@@ -130,8 +131,8 @@ impl ModelConfig {
             ("hidden_size", self.hidden_size, 1 << 20),
             ("intermediate_size", self.intermediate_size, 1 << 20),
             ("num_hidden_layers", self.num_hidden_layers, 1 << 12),
-            ("num_attention_heads", self.num_attention_heads, 1 << 16),
-            ("num_key_value_heads", self.num_key_value_heads, 1 << 16),
+            ("num_attention_heads", self.num_attention_heads, 1 << 12),
+            ("num_key_value_heads", self.num_key_value_heads, 1 << 12),
             ("max_position_embeddings", self.max_position_embeddings, 1 << 30),
         ] {
             if !(1..=most).contains(&value) {
@@ -142,8 +143,8 @@ impl ModelConfig {
             let expected = format!("a multiple of num_attention_heads ({})", self.num_attention_heads);
             return refuse("hidden_size", self.hidden_size.to_string(), &expected);
         }
-        if self.head_dim() == 0 || !self.head_dim().is_multiple_of(2) || self.head_dim() > 1 << 16 {
-            return refuse("head_dim", self.head_dim().to_string(), "an even number");
+        if self.head_dim() == 0 || !self.head_dim().is_multiple_of(2) || self.head_dim() > 1 << 12 {
+            return refuse("head_dim", self.head_dim().to_string(), "an even number, 2 to 4096");
         }
         if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
             let expected = format!("a divisor of num_attention_heads ({})", self.num_attention_heads);
@@ -177,12 +178,14 @@ impl ModelConfig {
     pub fn eos_token_ids(&self, dir: &Path) -> Result<Vec<u32>, Error> {
         let mut ids = ids(&self.eos_token_id);
         let file = dir.join("generation_config.json");
-        if let Ok(text) = std::fs::read_to_string(&file) {
-            let other: Value = serde_json::from_str(&text).map_err(|cause| Error::Parse { file, cause })?;
-            for id in self::ids(&other["eos_token_id"]) {
-                if !ids.contains(&id) {
-                    ids.push(id);
-                }
+        let text = match std::fs::read_to_string(&file) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(ids),
+            text => text.map_err(|cause| Error::Read { file: file.clone(), cause })?,
+        };
+        let other: Value = serde_json::from_str(&text).map_err(|cause| Error::Parse { file, cause })?;
+        for id in self::ids(&other["eos_token_id"]) {
+            if !ids.contains(&id) {
+                ids.push(id);
             }
         }
         Ok(ids)

@@ -53,6 +53,12 @@ impl Decoder {
         self.embed_tokens.val().device()
     }
 
+    /// The same weights without gradients, for generation.
+    #[must_use]
+    pub fn inference(&self) -> Self {
+        self.valid()
+    }
+
     /// An empty cache for this model, see [`Cache::new`].
     pub fn cache(&self, prefix: Option<Prefix>, group: usize, capacity: usize) -> Cache {
         Cache::new(self.layers.len(), prefix, group, capacity)

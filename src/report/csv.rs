@@ -174,7 +174,8 @@ fn number(cell: &str) -> Result<Option<f64>> {
         return Ok(None);
     }
     match cell.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Some(value)),
+        // what no reward or count can be would only make the axes run away
+        Ok(value) if value.abs() <= 1e15 => Ok(Some(if value.abs() < 1e-15 { 0.0 } else { value })),
         _ => bail!("expected a number or a blank, found `{cell}`"),
     }
 }

@@ -37,7 +37,7 @@ impl TaskWeights {
         if weights.iter().all(|w| *w >= 0.0) && sum > 0.0 && sum.is_finite() {
             return Ok(Self(weights));
         }
-        Err(format!("found {weights:?}, expected numbers of 0 or more, not all 0"))
+        Err(format!("found {weights:?}, expected finite numbers of 0 or more, not all 0"))
     }
 
     /// The task at `uniform` in `[0, 1)` of the sum.
@@ -104,6 +104,17 @@ impl Tasks {
     pub fn question(&self, weights: &TaskWeights, split: Split, seed: Seed) -> Question {
         let entry = &self.entries[weights.pick(seed.child("task", 0).rng().uniform())];
         entry.question(split, seed).unwrap_or_else(|| panic!("task {} has no {split:?} question", entry.task.name()))
+    }
+
+    /// Every given question, or where the tasks make their own, `probes` of each part.
+    pub fn some_questions(&self, probes: u64) -> impl Iterator<Item = Question> + '_ {
+        let given = self.entries.iter().filter_map(|entry| entry.given.as_ref()).flatten().flatten().cloned();
+        let makes_own = self.entries.iter().any(|entry| entry.given.is_none());
+        let fresh = (0..if makes_own { probes } else { 0 }).flat_map(|i| {
+            [Split::Training, Split::HeldOut]
+                .map(|split| self.question(&self.weights, split, Seed::new(0).child("probe", i)))
+        });
+        given.chain(fresh)
     }
 
     /// The score of a completion by this swarm's own verifiers; `None` when it lacks the task.

@@ -92,7 +92,11 @@ fn bad_experiments_are_named() {
     check("train.epsilon=1.5", &["train.epsilon: found 1.5"]);
     check("train.loss_type=sapo", &["sapo", "bnpo"]);
     check("generate.top_p=2", &["generate.top_p: found 2"]);
-    check("generate.max_completion_length=1000", &["max_completion_length", "positions"]);
+    check("generate.max_completion_length=1000", &["smoke.toml", "max_completion_length", "positions"]);
+    check("generate.num_generations=9223372036854775807", &["num_generations: found 9223372036854775807"]);
+    check("eval.questions=4294967295", &["eval.questions: found 4294967295"]);
+    check("train.learning_rate=1e30", &["learning_rate: found 1000", "to 1"]);
+    check("generate.temperature=1e-320", &["generate.temperature"]);
     check("model.path=models/none", &["models/none/config.json"]);
     check("device.kind=cuda", &["device.kind", "cuda"]);
     check("nonsense", &["--set nonsense", "expected key=value"]);
@@ -123,6 +127,50 @@ fn folders_that_cannot_be_used_are_named() {
     let args = ["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", "rounds=1"];
     fails(&args, &["another experiment", "rounds = 2", "rounds = 1", "--fresh"]);
     assert_eq!(rounds(&out, &[]), text);
+}
+
+#[test]
+fn one_program_at_a_time_writes_to_a_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let lock = fs::File::create(dir.path().join(".lock")).unwrap();
+    lock.lock().unwrap();
+    fails(&["run", "experiments/smoke.toml", "--out", dir.path().to_str().unwrap()], &["another sapo is writing"]);
+}
+
+#[test]
+fn a_model_that_has_run_away_ends_the_run() {
+    let (_model, set) = broken(|dir| {
+        rewrite(dir, |_, shape, data| Some((shape, data.chunks(4).flat_map(|_| 3e38f32.to_le_bytes()).collect())));
+    });
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().join("out");
+    let args = ["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", &set, "--set", "rounds=1"];
+    fails(&args, &["round 1, agent 0", "not finite"]);
+}
+
+#[test]
+fn recipes_that_cannot_be_made_leave_the_folder_as_it_was() {
+    let (dir, _) = broken(|_| ());
+    let out = format!("out={:?}", dir.path().to_str().unwrap());
+    let short = ["train.steps=1", "train.questions=2", "tokenizer_texts=50", "train.eval_questions=2"];
+    let bytes = || fs::read(dir.path().join("tokenizer.json")).unwrap();
+    let before = bytes();
+    let cook = |set: &str, words: &[&str]| {
+        let mut args = vec!["pretrain", "experiments/base/tiny.toml", "--set", &out, "--set", set];
+        short.iter().filter(|s| !set.starts_with(s.split('=').next().unwrap())).for_each(|s| args.extend(["--set", s]));
+        fails(&args, words);
+        assert_eq!(bytes(), before, "{set}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5, "{set}: nothing is left over");
+    };
+    cook("model.hidden_size=97", &["hidden_size", "97"]);
+    cook("train.questions=0", &["train.questions: found 0, expected 1"]);
+    cook("train.learning_rate=-1.0", &["train.learning_rate: found -1"]);
+    cook("train.max_completion_length=1000", &["train.max_completion_length: found 1000"]);
+    cook("vocab_size=10", &["vocab_size: found 10, expected 257"]);
+    cook("chat_template={{ x", &["chat template cannot be rendered"]);
+    cook("forms=[]", &["forms: found none"]);
+    cook("tasks.names=[]", &["tasks.names: found none"]);
+    fails(&["pretrain", "experiments/base/tiny.toml", "--set", "out="], &["out: found an empty path"]);
 }
 
 /// A copy of the base model with one file changed.
@@ -220,7 +268,7 @@ fn asking_prints_completions_and_scores() {
     let prompt = ask(&["--prompt", "Question", "--max-completion-length", "3", "--json"]);
     assert!(prompt.contains("\"score\":null"));
     fails(&["ask", "--model", "models/tiny"], &["--task", "--chat", "--prompt"]);
-    fails(&["ask", "--model", "models/tiny", "--prompt", ""], &["prompt has no token"]);
+    fails(&["ask", "--model", "models/tiny", "--prompt", ""], &["the prompt: found no token"]);
     fails(&["ask", "--model", "models/tiny", "--chat", "x", "-n", "0"], &["-n: found 0"]);
 }
 
