@@ -17,7 +17,7 @@ check: ## format, lints, tests and docs, as CI does
 	cargo fmt --check
 	cargo clippy --release --all-targets -- -D warnings
 	cargo test --release
-	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps --document-private-items
 
 base-model: ## make models/tiny again from its recipe
 	$(SAPO) pretrain experiments/base/tiny.toml

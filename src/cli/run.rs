@@ -16,7 +16,7 @@ pub(super) struct Args {
     /// Override a key of it, e.g. --set swarm.selection=uniform
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Results folder [default: results/<name of the experiment file>]
+    /// Results folder [default: results/NAME, the name of the experiment file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Set aside the results of another experiment in that folder, under a new name

@@ -35,7 +35,8 @@ fn sources() -> Vec<(PathBuf, String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     walk(&root, &mut files);
-    files.retain(|f| f.extension().is_some_and(|e| e == "rs") && f.file_name().unwrap() != "tests.rs");
+    let is_test = |f: &PathBuf| f.components().any(|c| ["tests", "tests.rs"].iter().any(|name| c.as_os_str() == *name));
+    files.retain(|f| f.extension().is_some_and(|e| e == "rs") && !is_test(f));
     let read = |path: PathBuf| {
         let relative = path.strip_prefix(&root).unwrap().to_owned();
         let module = relative.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned();
