@@ -152,7 +152,8 @@ fn configs(names: &[String], set: &[String]) -> Result<TaskConfigs> {
 /// A line to score.
 #[derive(Deserialize)]
 struct Candidate {
-    task: String,
+    /// Left out, it is the metadata's `source_dataset`.
+    task: Option<String>,
     #[serde(default)]
     config: Map<String, Value>,
     answer: Option<String>,
@@ -180,16 +181,18 @@ fn score(scoring: Scoring) -> Result<()> {
 
 fn score_line(line: &[u8], scoring: Scoring) -> Result<f64, String> {
     let line: Candidate = serde_json::from_slice(line).map_err(|e| e.to_string())?;
+    let source = || line.metadata.get("source_dataset")?.as_str().map(ToOwned::to_owned);
+    let name = line.task.clone().or_else(source).ok_or("found no task, expected `task` or metadata.source_dataset")?;
     let mut config = line.config;
     // of every dataset of the library, but no matter of difficulty
     config.remove("seed");
     config.remove("size");
-    let table = json!({&line.task: config});
-    let known = catalog::NAMES.contains(&line.task.as_str());
+    let table = json!({&name: config});
+    let known = catalog::NAMES.contains(&name.as_str());
     let configs: TaskConfigs =
         if known { serde_json::from_value(table).map_err(|e| e.to_string())? } else { TaskConfigs::default() };
-    let task = catalog::build(&line.task, &configs, scoring)?;
-    let question = Question { task: line.task, text: String::new(), answer: line.answer, metadata: line.metadata };
+    let task = catalog::build(&name, &configs, scoring)?;
+    let question = Question { task: name, text: String::new(), answer: line.answer, metadata: line.metadata };
     Ok(match line.candidate {
         Some(candidate) => task.score(&question, &candidate),
         None => task.score_missing(),

@@ -8,6 +8,7 @@ use crate::rollout::mean;
 use crate::seed::Seed;
 use crate::swarm::{Mix, Phase, Swarm, Workers};
 use anyhow::{Context, Result, anyhow, ensure};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What is told to whoever watches, after every round.
@@ -41,6 +42,8 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch
     let model = base.weights(&experiment.model.path, &device)?;
     let runs = || experiment.seeds.iter().flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed)));
     let total = runs().count() as u64 * u64::from(experiment.rounds);
+    // the same threads for all runs: each keeps the memory that it has freed
+    let workers = Arc::new(Workers::new(threads).context("no thread can be started")?);
     let mut done = 0;
     for (mix, seed) in runs() {
         let system_prompt = experiment.model.system_prompt.as_deref();
@@ -48,8 +51,8 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch
             (0..experiment.swarm.agents).map(|_| base.policy(&model, system_prompt, &experiment.train)).collect();
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         let names = tasks.names();
-        let workers = Workers::new(threads).context("no thread can be started")?;
-        let mut swarm = Swarm::new(policies, tasks, experiment.swarm_config(mix), Seed::new(seed), workers);
+        let mut swarm =
+            Swarm::new(policies, tasks, experiment.swarm_config(mix), Seed::new(seed), Arc::clone(&workers));
         let mut files = results.run(mix, seed, names)?;
         let mut eval_reward = None;
         for round in 1..=experiment.rounds {

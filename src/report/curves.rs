@@ -5,7 +5,8 @@
 
 use super::{
     csv::{Grid, Run, Series},
-    stats::{estimate, mean, mean_rows, moving_average, running_sum},
+    measure::every_round,
+    stats::{estimate, mean_rows, moving_average, running_sum},
     summary::grown,
 };
 
@@ -76,25 +77,8 @@ fn comparable(runs: &[Run]) -> (Vec<&Run>, usize) {
 }
 
 /// The reward of all agents up to each round; none when there is no number at all.
-/// Evaluations hold until the next one, and the first also before it.
 fn sums(run: &Run, series: Series, rounds: usize) -> Option<Vec<f64>> {
-    let grid = run.reward(series);
-    mean(grid.iter().flatten().copied().flatten())?;
-    let of_agent = |agent: &Vec<Option<f64>>| -> Vec<f64> {
-        let mut latest = match series {
-            Series::Own | Series::Train => None,
-            Series::Eval => agent.iter().copied().flatten().next(),
-        };
-        let filled = agent.iter().map(|value| match series {
-            Series::Own | Series::Train => value.unwrap_or(0.0),
-            Series::Eval => {
-                latest = value.or(latest);
-                latest.unwrap_or(0.0)
-            }
-        });
-        filled.collect()
-    };
-    let agents: Vec<Vec<f64>> = grid.iter().map(of_agent).collect();
+    let agents = every_round(run, series)?;
     Some(running_sum((0..rounds).map(|at| agents.iter().map(|agent| agent[at]).sum())))
 }
 
@@ -119,10 +103,15 @@ mod tests {
     }
 
     #[test]
-    fn evaluations_hold_until_the_next() {
+    fn curves_end_where_the_table_says() {
         let runs = [parse_for_tests(ROWS)];
+        for series in [Series::Own, Series::Train, Series::Eval] {
+            let end = cumulative(&runs, series).points.last().copied().unwrap();
+            let sum = crate::report::measure::cumulative(&runs[0], series, 3).unwrap();
+            assert!((end.1 - sum).abs() < 1e-12, "{end:?} is not {sum}");
+        }
         let points = cumulative(&runs, Series::Eval).points;
-        assert_eq!(points, [(0.0, 0.0), (1.0, 0.75), (2.0, 1.5), (3.0, 2.75)]);
+        assert_eq!(points, [(0.0, 0.0), (1.0, 0.75), (2.0, 1.75), (3.0, 3.0)]);
     }
 
     #[test]

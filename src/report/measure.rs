@@ -7,17 +7,37 @@ use super::{
     stats::mean,
 };
 
-/// The reward of a run, summed over agents and its first `rounds` rounds.
+/// The reward of every agent and round; none when there is no number at all.
 ///
-/// The held-out reward is not measured in every round: its sum is the mean over all evaluations
-/// times agents times rounds.
+/// The held-out reward is not measured in every round: between two evaluations of an agent it goes
+/// in a straight line, before the first and after the last it stays.
+pub(super) fn every_round(run: &Run, series: Series) -> Option<Vec<Vec<f64>>> {
+    let grid = run.reward(series);
+    mean(grid.iter().flatten().copied().flatten())?;
+    let filled = |agent: &Vec<Option<f64>>| match series {
+        Series::Own | Series::Train => agent.iter().map(|value| value.unwrap_or(0.0)).collect(),
+        Series::Eval => interpolated(agent),
+    };
+    Some(grid.iter().map(filled).collect())
+}
+
+fn interpolated(values: &[Option<f64>]) -> Vec<f64> {
+    let known: Vec<(usize, f64)> = values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
+    let at = |round: usize| {
+        let next = known.partition_point(|(at, _)| *at < round);
+        match (next.checked_sub(1).map(|i| known[i]), known.get(next)) {
+            (Some((a, low)), Some((b, high))) => low + (high - low) * (round - a) as f64 / (b - a) as f64,
+            (None, Some((_, only))) => *only,
+            (before, None) => before.map_or(0.0, |(_, value)| value),
+        }
+    };
+    (0..values.len()).map(at).collect()
+}
+
+/// The reward of a run, summed over agents and its first `rounds` rounds.
 pub(super) fn cumulative(run: &Run, series: Series, rounds: usize) -> Option<f64> {
-    let cells = || run.reward(series).iter().flat_map(|agent| agent.iter().take(rounds)).copied().flatten();
-    let mean = mean(cells())?;
-    Some(match series {
-        Series::Own | Series::Train => cells().sum(),
-        Series::Eval => mean * (run.agents * rounds) as f64,
-    })
+    let rewards = every_round(run, series)?;
+    Some(rewards.iter().flat_map(|agent| agent.iter().take(rounds)).sum())
 }
 
 /// By how many percent a run exceeds `base`, over the rounds that both have.
@@ -68,11 +88,25 @@ mod tests {
         let run = parse_for_tests(ROWS);
         close(cumulative(&run, Series::Own, 3), 1.6);
         close(cumulative(&run, Series::Train, 3), 1.6);
-        close(cumulative(&run, Series::Eval, 3), 0.5 * 6.0);
+        // agent 0 goes 0.5, 0.7, 0.9 and agent 1 goes 0.1, 0.3, 0.5
+        close(cumulative(&run, Series::Eval, 3), 3.0);
+        close(cumulative(&run, Series::Eval, 2), 1.6);
         close(cumulative(&run, Series::Own, 1), 0.4);
         close(per_agent_round(&run, Series::Own), 1.6 / 6.0);
         close(start_reward(&run), 0.2);
         close(final_reward(&run), 0.4);
+    }
+
+    #[test]
+    fn evaluations_are_joined_by_straight_lines() {
+        let close = |found: Vec<f64>, expected: &[f64]| {
+            assert_eq!(found.len(), expected.len());
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} is not {expected:?}");
+        };
+        let (a, b) = (Some(0.2), Some(0.8));
+        close(interpolated(&[None, a, None, None, b, None]), &[0.2, 0.2, 0.4, 0.6, 0.8, 0.8]);
+        close(interpolated(&[a, b]), &[0.2, 0.8]);
+        close(interpolated(&[None, None, b]), &[0.8, 0.8, 0.8]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl<'a> Experiment<'a> {
         };
         Figure {
             title: format!("Cumulative reward of {}", self.swarm()),
-            subtitle: format!("{band}. Held-out: the latest evaluation holds until the next"),
+            subtitle: format!("{band}. Held-out: straight lines between evaluations"),
             legend: self.legend(),
             y_label: "cumulative reward",
             panels,

@@ -150,7 +150,7 @@ fn footnotes(summary: &Summary) -> Vec<String> {
     let mut notes = vec![
         format!("- {}", intervals(summary)),
         "- *Own reward*: of the completions that an agent generated. *Training set*: of the own and external rollouts \
-         it trained on. *Held-out*: of the evaluations; its sum is their mean times agents times rounds."
+         it trained on. *Held-out*: on questions never trained on; between evaluations it is taken to go in a straight line."
             .to_owned(),
         "- *Paper*: 8 agents and 2000 rounds, so compare gains and means rather than sums. It does not say which reward \
          it sums; its public code logs that of the training set, which rises with the external share by selection alone, \

@@ -22,6 +22,7 @@ use crate::rollout::{AgentId, Question, ScaleRewards};
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Rollouts of the training set: own (the paper's I) and drawn from the others (J).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +88,7 @@ pub struct Swarm {
     config: SwarmConfig,
     held_out: Vec<Question>,
     root: Seed,
-    workers: Workers,
+    workers: Arc<Workers>,
 }
 
 impl Swarm {
@@ -98,7 +99,7 @@ impl Swarm {
         tasks: Tasks,
         config: SwarmConfig,
         root: Seed,
-        workers: Workers,
+        workers: Arc<Workers>,
     ) -> Self {
         let agent = |(i, policy)| Agent::new(AgentId(i as u16), policy, root.child("agent", i as u64));
         let held_out = (0..config.eval_questions as u64)

@@ -89,7 +89,7 @@ fn table_of_two_mixes_and_two_seeds() {
     | 4 / 4 | 2 | 0.1000 ± 0.0000 | 0.5500 ± 0.6353 | 192 |
 
     - ± is the 95 % interval over seeds (Student t).
-    - *Own reward*: of the completions that an agent generated. *Training set*: of the own and external rollouts it trained on. *Held-out*: of the evaluations; its sum is their mean times agents times rounds.
+    - *Own reward*: of the completions that an agent generated. *Training set*: of the own and external rollouts it trained on. *Held-out*: on questions never trained on; between evaluations it is taken to go in a straight line.
     - *Paper*: 8 agents and 2000 rounds, so compare gains and means rather than sums. It does not say which reward it sums; its public code logs that of the training set, which rises with the external share by selection alone, before anything is learned. Read it beside *training set*; what was learned shows in the other two.
     - *Start* and *final*: mean over the first tenth (ten rounds at most) and the last tenth of the rounds.
     - *Gain*: over the 8 / 0 run of the same seed, in the rounds that both have, then the mean over seeds.

@@ -39,7 +39,7 @@ fn config(local: usize, external: usize) -> SwarmConfig {
 fn swarm(policies: Vec<ScriptedPolicy>, config: SwarmConfig, threads: usize) -> (Swarm, Vec<Log>) {
     let logs = policies.iter().map(ScriptedPolicy::log).collect();
     let boxed = policies.into_iter().map(|p| Box::new(p) as Box<dyn Policy>).collect();
-    (Swarm::new(boxed, tasks(), config, Seed::new(4), Workers::new(threads).unwrap()), logs)
+    (Swarm::new(boxed, tasks(), config, Seed::new(4), Workers::new(threads).unwrap().into()), logs)
 }
 
 /// Records and logs of a run of agents with these skills.
@@ -186,7 +186,7 @@ fn question_streams_are_shared_or_independent() {
 fn held_out_questions_are_the_same_for_all_and_never_trained_on() {
     let make = |seed: u64, local: usize| {
         let policies: Vec<Box<dyn Policy>> = vec![Box::new(ScriptedPolicy::with_skill(0.5))];
-        Swarm::new(policies, tasks(), config(local, 0), Seed::new(seed), Workers::new(1).unwrap())
+        Swarm::new(policies, tasks(), config(local, 0), Seed::new(seed), Workers::new(1).unwrap().into())
     };
     let mut first = make(1, 8);
     assert_eq!(first.held_out(), make(2, 3).held_out());
@@ -224,7 +224,7 @@ fn agents_may_answer_in_groups_of_different_length() {
     let policies: Vec<_> = lengths.iter().map(|_| ScriptedPolicy::with_skill(0.5)).collect();
     let log = policies[2].log();
     let boxed = policies.into_iter().zip(lengths).map(|(p, n)| Box::new(Groups(p, n)) as Box<dyn Policy>).collect();
-    let mut swarm = Swarm::new(boxed, tasks(), config(3, 9), Seed::new(4), Workers::new(2).unwrap());
+    let mut swarm = Swarm::new(boxed, tasks(), config(3, 9), Seed::new(4), Workers::new(2).unwrap().into());
     let records: Vec<RoundRecord> = (1..=3).flat_map(|round| swarm.step(round, |_| ())).collect();
     let silent: Vec<_> = records.iter().filter(|r| r.agent == 2).collect();
     assert!(silent.iter().all(|r| r.own_groups == 0 && r.own_reward.is_none() && r.external_groups > 0));
