@@ -113,7 +113,7 @@ impl Recipe {
         let all = all.map_err(|e| anyhow!(e))?;
         for i in 0..self.tokenizer_texts / 2 {
             let question = all[i % all.len()].question(seed.child("default", i as u64));
-            texts.push(format!("{}\n{}", question.text, right_answer(&question).unwrap_or_default()));
+            texts.push(format!("{}\n{}", question.text, question.answer.unwrap_or_default()));
         }
         tokenizer::train(&texts, self.vocab_size, dir)?;
         let config = serde_json::json!({

@@ -149,6 +149,19 @@ fn a_model_that_has_run_away_ends_the_run() {
 }
 
 #[test]
+fn the_recipe_is_that_of_the_embedded_model() {
+    // its training is too long for a test; what comes before it is not
+    let dir = tempfile::tempdir().unwrap();
+    let out = format!("out={:?}", dir.path().to_str().unwrap());
+    let short = ["--set", &out, "--set", "train.steps=1", "--set", "train.eval_questions=1"];
+    sapo(&[&["pretrain", "experiments/base/tiny.toml"], &short[..]].concat()).assert().success();
+    for file in ["tokenizer.json", "tokenizer_config.json", "config.json"] {
+        let bytes = |dir: &Path| fs::read(dir.join(file)).unwrap();
+        assert!(bytes(dir.path()) == bytes(&root().join("models/tiny")), "{file}");
+    }
+}
+
+#[test]
 fn recipes_that_cannot_be_made_leave_the_folder_as_it_was() {
     let (dir, _) = broken(|_| ());
     let out = format!("out={:?}", dir.path().to_str().unwrap());
