@@ -64,7 +64,7 @@ pub struct TrainConfig {
     pub adam_beta2: f64,
     /// Added to the root of Adam's second moment.
     pub adam_epsilon: f64,
-    /// Steps over which the step size rises from 0.
+    /// Steps over which the step size rises in equal parts, the last taking all of it; 0 for none.
     pub warmup_steps: usize,
 }
 

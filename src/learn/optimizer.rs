@@ -18,7 +18,7 @@ pub struct OptimizerConfig {
     pub adam_epsilon: f64,
     /// Largest global norm of a gradient; 0 never clips.
     pub max_grad_norm: f64,
-    /// Steps over which the step size rises linearly from 0 to `learning_rate`.
+    /// Steps over which the step size rises in equal parts to `learning_rate`, which the last of them takes.
     pub warmup_steps: usize,
 }
 
