@@ -86,10 +86,10 @@ fn candidates(name: &str, rows: &[Value]) -> Vec<(Question, Vec<String>)> {
     fitting
         .map(|row| {
             let question = Question {
-                task: name.to_owned(),
+                task: name.to_owned().into(),
                 text: String::new(),
                 answer: row["answer"].as_str().map(str::to_owned),
-                metadata: row["metadata"].as_object().cloned().unwrap_or_default(),
+                metadata: row["metadata"].as_object().cloned().unwrap_or_default().into(),
             };
             let scored = row["scored"].as_array().into_iter().flatten();
             (question, scored.filter_map(|pair| pair[0].as_str().map(str::to_owned)).collect())

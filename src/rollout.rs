@@ -3,6 +3,11 @@
 //! Plain data and plain floats: nothing here knows a tensor, a tokenizer or a file.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
 
 /// One member of the swarm, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,13 +17,51 @@ pub struct AgentId(pub u16);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// Registered name of the task that made it.
-    pub task: String,
+    pub task: Cow<'static, str>,
     /// What the model is asked.
     pub text: String,
     /// The ground truth, where the task has a single one.
     pub answer: Option<String>,
     /// What the scorer needs, and where the question came from.
-    pub metadata: serde_json::Map<String, serde_json::Value>,
+    pub metadata: Metadata,
+}
+
+/// A JSON object that is made when it is first read: training reads most of them never, and they
+/// cost more than the question itself. Copies share it.
+#[derive(Clone)]
+pub struct Metadata(Arc<dyn Deref<Target = Map<String, Value>> + Send + Sync>);
+
+impl Metadata {
+    /// What `make` will return.
+    pub fn later(make: impl FnOnce() -> Map<String, Value> + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(make)))
+    }
+}
+
+impl From<Map<String, Value>> for Metadata {
+    fn from(map: Map<String, Value>) -> Self {
+        Self(Arc::new(Box::new(map)))
+    }
+}
+
+impl Deref for Metadata {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl PartialEq for Metadata {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Metadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
 }
 
 /// Why a completion ended.
@@ -195,7 +238,7 @@ mod tests {
         let token = Token { id: 3, logprob: -0.5, entropy: 0.1 };
         let completion =
             Completion { text: "\u{2028} a\0".into(), finish_reason: FinishReason::Stop, tokens: vec![token] };
-        let question = Question { task: "t".into(), text: "q".into(), answer: None, metadata: Default::default() };
+        let question = Question { task: "t".into(), text: "q".into(), answer: None, metadata: Map::new().into() };
         let rollout =
             Rollout { author: AgentId(1), index: 0, question, completions: vec![completion], rewards: vec![1.0] };
         let shared = rollout.shared();

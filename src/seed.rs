@@ -40,6 +40,7 @@ pub struct Rng(ChaCha8Rng);
 
 impl Rng {
     /// Uniform in `[0, 1)`, 53 random bits.
+    #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -48,12 +49,13 @@ impl Rng {
     ///
     /// # Panics
     /// When `n` is zero.
+    #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "below(0) has no value to return");
-        let limit = u64::MAX - u64::MAX % n;
         loop {
             let x = self.0.next_u64();
-            if x < limit {
+            // The values from the last multiple of n on are drawn again; nearly all are told by the first test.
+            if x <= u64::MAX - n || x < u64::MAX - u64::MAX % n {
                 return x % n;
             }
         }
@@ -63,6 +65,7 @@ impl Rng {
     ///
     /// # Panics
     /// When `low > high`.
+    #[inline]
     pub fn int(&mut self, low: i64, high: i64) -> i64 {
         assert!(low <= high, "int({low}, {high}) is an empty range");
         let span = high.abs_diff(low);
@@ -74,6 +77,7 @@ impl Rng {
     ///
     /// # Panics
     /// When there is none.
+    #[inline]
     pub fn choose<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }

@@ -98,7 +98,7 @@ fn show(name: &str, seed: u64, set: &[String]) -> Result<()> {
     let task = catalog::build(name, &configs(&names, set)?, Scoring::ReasoningGym).map_err(|e| anyhow!(e))?;
     let question = instance(task.as_ref(), seed, 0);
     let answer = question.answer.as_deref().unwrap_or("(any that follows)");
-    let metadata = serde_json::to_string_pretty(&question.metadata)?;
+    let metadata = serde_json::to_string_pretty(&*question.metadata)?;
     writeln!(std::io::stdout(), "--- question\n{}\n--- answer\n{answer}\n--- metadata\n{metadata}", question.text)?;
     Ok(())
 }
@@ -109,9 +109,10 @@ fn export(names: &[String], count: u64, seed: u64, set: &[String]) -> Result<()>
     for name in names {
         let task = catalog::build(name, &configs, Scoring::ReasoningGym).map_err(|e| anyhow!(e))?;
         for index in 0..count {
-            let mut question = instance(task.as_ref(), seed, index);
-            question.metadata.insert("source_index".to_owned(), index.into());
-            let line = json!({"question": question.text, "answer": question.answer, "metadata": question.metadata});
+            let question = instance(task.as_ref(), seed, index);
+            let mut metadata = Map::clone(&question.metadata);
+            metadata.insert("source_index".to_owned(), index.into());
+            let line = json!({"question": question.text, "answer": question.answer, "metadata": metadata});
             writeln!(out, "{line}")?;
         }
     }
@@ -192,7 +193,8 @@ fn score_line(line: &[u8], scoring: Scoring) -> Result<f64, String> {
     let configs: TaskConfigs =
         if known { serde_json::from_value(table).map_err(|e| e.to_string())? } else { TaskConfigs::default() };
     let task = catalog::build(&name, &configs, scoring)?;
-    let question = Question { task: name, text: String::new(), answer: line.answer, metadata: line.metadata };
+    let question =
+        Question { task: name.into(), text: String::new(), answer: line.answer, metadata: line.metadata.into() };
     Ok(match line.candidate {
         Some(candidate) => task.score(&question, &candidate),
         None => task.score_missing(),

@@ -214,13 +214,13 @@ impl Recipe {
                 let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).filter(|id| *id != eos).collect();
                 let text = tokenizer.decode(&ids);
                 let score = tasks.score(question, &text).unwrap_or(0.0);
-                scores.push((question.task.clone(), score));
+                scores.push((&question.task, score));
                 ended.push(f64::from(u8::from(generated.finish_reason == FinishReason::Stop)));
                 tagged.extend(extract_answer(&text).map(|_| score));
             }
         }
         let of_task = |name: &String| {
-            let scores = scores.iter().filter(|(task, _)| task == name).map(|(_, score)| *score);
+            let scores = scores.iter().filter(|(task, _)| *task == name).map(|(_, score)| *score);
             mean(&scores.collect::<Vec<_>>())
         };
         Ok(Measured {

@@ -42,5 +42,5 @@ pub(crate) fn parse(line: &[u8]) -> Result<Question, String> {
     if line.question.is_empty() {
         return Err("question: found an empty text".to_owned());
     }
-    Ok(Question { task, text: line.question, answer: line.answer, metadata: line.metadata })
+    Ok(Question { task: task.into(), text: line.question, answer: line.answer, metadata: line.metadata.into() })
 }

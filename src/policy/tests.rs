@@ -47,7 +47,7 @@ fn policy() -> (QwenPolicy, Arc<Tokenizer>) {
 }
 
 fn question() -> Question {
-    Question { task: "t".into(), text: "What is 1?".into(), answer: None, metadata: Default::default() }
+    Question { task: "t".into(), text: "What is 1?".into(), answer: None, metadata: serde_json::Map::new().into() }
 }
 
 fn tokens(ids: &[u32]) -> Vec<Token> {

@@ -2,7 +2,7 @@
 //!
 //! Zero is written "0" in every base, where reasoning-gym leaves most of them empty.
 
-use super::form::{Form, written};
+use super::form::{Form, push_number};
 use super::{Scoring, Task, check, score};
 use crate::rollout::Question;
 use crate::seed::Seed;
@@ -94,10 +94,19 @@ impl Task for BaseConversion {
 
         let (source_repr, target_repr) = (in_base(value, source), in_base(value, target));
         let digits = if target > 10 { " Digits above 9 are lower-case letters." } else { "" };
-        let length = source_repr.len() + 80;
-        let text = written(length, format_args!("Convert {source_repr} from base {source} to base {target}.{digits}"));
-        let own = [value.into(), source.into(), target.into(), source_repr.into(), target_repr.clone().into()];
-        self.form.question(text, Some(target_repr), own)
+        let mut text = String::with_capacity(source_repr.len() + 80);
+        text.push_str("Convert ");
+        text.push_str(&source_repr);
+        text.push_str(" from base ");
+        push_number(&mut text, source.into(), 1);
+        text.push_str(" to base ");
+        push_number(&mut text, target.into(), 1);
+        text.push('.');
+        text.push_str(digits);
+        self.form.question(text, Some(target_repr), move || {
+            let (from, to) = (in_base(value, source), in_base(value, target));
+            [value.into(), source.into(), target.into(), from.into(), to.into()]
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {

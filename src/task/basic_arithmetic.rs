@@ -158,10 +158,9 @@ impl Task for BasicArithmetic {
             FormatStyle::Simple => ["Compute this integer: ", expression.as_str()].concat(),
             FormatStyle::Natural => rng.choose(&SENTENCES).replace("{}", &expression),
         };
-        let own = [expression.into(), terms.into(), digits.into()];
         let mut answer = String::with_capacity(20);
         value(&tokens).write(&mut answer);
-        self.form.question(text, Some(answer), own)
+        self.form.question(text, Some(answer), move || [expression.into(), terms.into(), digits.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {

@@ -92,7 +92,8 @@ impl Task for BinaryMatrix {
         write_lines(&matrix, n, &mut text);
         let mut answer = String::with_capacity(2 * n * n);
         write_lines(&solution, n, &mut answer);
-        self.form.question(text, Some(answer), [nested_lists(&matrix, n), nested_lists(&solution, n), n.into()])
+        let own = move || [nested_lists(&matrix, n), nested_lists(&solution, n), n.into()];
+        self.form.question(text, Some(answer), own)
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {

@@ -142,7 +142,7 @@ impl Task for DecimalArithmetic {
         );
         tokens.iter().for_each(|token| token.write(&mut text));
         text.push_str(" = ?");
-        self.form.question(text, Some(answer), [places.into(), terms.into()])
+        self.form.question(text, Some(answer), move || [places.into(), terms.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {

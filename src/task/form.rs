@@ -1,9 +1,9 @@
-//! What all questions of a task have in common, made once: most of the time that a question took went
-//! into keys of metadata.
+//! What all questions of a task have in common, made once.
 
-use crate::rollout::Question;
+use crate::rollout::{Metadata, Question};
 use serde_json::{Map, Value};
 use std::fmt::{Arguments, Write as _};
+use std::sync::Arc;
 
 /// Metadata that every task has, before its own.
 const COMMON: usize = 2;
@@ -11,7 +11,7 @@ const COMMON: usize = 2;
 /// The metadata of a task's questions, with gaps for what differs from one to the other.
 pub(super) struct Form {
     task: &'static str,
-    metadata: Map<String, Value>,
+    metadata: Arc<Map<String, Value>>,
 }
 
 impl Form {
@@ -22,19 +22,23 @@ impl Form {
         metadata.insert("source_index".to_owned(), 0.into());
         metadata.extend(own.iter().map(|key| ((*key).to_owned(), Value::Null)));
         metadata.insert("difficulty".to_owned(), difficulty);
-        Self { task, metadata }
+        Self { task, metadata: Arc::new(metadata) }
     }
 
-    /// A question with the values of the task's own keys, in their order.
-    pub(super) fn question(
+    /// A question; `own` makes the values of the task's own keys, in their order.
+    pub(super) fn question<Own: IntoIterator<Item = Value>>(
         &self,
         text: String,
         answer: Option<String>,
-        own: impl IntoIterator<Item = Value>,
+        own: impl FnOnce() -> Own + Send + 'static,
     ) -> Question {
-        let mut metadata = self.metadata.clone();
-        metadata.values_mut().skip(COMMON).zip(own).for_each(|(gap, value)| *gap = value);
-        Question { task: self.task.to_owned(), text, answer, metadata }
+        let form = Arc::clone(&self.metadata);
+        let metadata = Metadata::later(move || {
+            let mut metadata = Map::clone(&form);
+            metadata.values_mut().skip(COMMON).zip(own()).for_each(|(gap, value)| *gap = value);
+            metadata
+        });
+        Question { task: self.task.into(), text, answer, metadata }
     }
 }
 

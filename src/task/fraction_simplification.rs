@@ -2,7 +2,7 @@
 //!
 //! Unlike in reasoning-gym no fraction is in lowest terms already, as long as a factor above 1 is allowed.
 
-use super::form::{Form, written};
+use super::form::{Form, push_number};
 use super::{Scoring, Task, check, python};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
@@ -50,6 +50,16 @@ impl Style {
             Self::LatexFrac => ["$\\frac{", "}{", "}$"],
             Self::LatexDfrac => ["$\\dfrac{", "}{", "}$"],
         }
+    }
+
+    /// Adds a fraction of positive numbers.
+    fn write(self, numerator: i64, denominator: i64, text: &mut String) {
+        let [open, between, close] = self.marks();
+        text.push_str(open);
+        push_number(text, numerator.unsigned_abs(), 1);
+        text.push_str(between);
+        push_number(text, denominator.unsigned_abs(), 1);
+        text.push_str(close);
     }
 }
 
@@ -155,14 +165,16 @@ impl Task for FractionSimplification {
         let (n, d) = c.simple(&mut rng);
         let factor = rng.int(c.min_factor.max(2).min(c.max_factor), c.max_factor);
         let style = *rng.choose(&c.styles);
-        let ([open, between, close], up, down) = (style.marks(), n * factor, d * factor);
-        let text = written(
-            100,
-            format_args!("Write {open}{up}{between}{down}{close} in lowest terms, as a fraction in the same notation."),
-        );
-        let answer = written(24, format_args!("{open}{n}{between}{d}{close}"));
-        let own = [up.into(), down.into(), n.into(), d.into(), factor.into(), style.name().into(), factor.into()];
-        self.form.question(text, Some(answer), own)
+        let (up, down) = (n * factor, d * factor);
+        let mut text = String::with_capacity(100);
+        text.push_str("Write ");
+        style.write(up, down, &mut text);
+        text.push_str(" in lowest terms, as a fraction in the same notation.");
+        let mut answer = String::with_capacity(32);
+        style.write(n, d, &mut answer);
+        self.form.question(text, Some(answer), move || {
+            [up.into(), down.into(), n.into(), d.into(), factor.into(), style.name().into(), factor.into()]
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {

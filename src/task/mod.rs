@@ -80,5 +80,5 @@ fn entry(
         metadata.extend(own);
     }
     metadata.insert("difficulty".to_owned(), difficulty);
-    Question { task: task.to_owned(), text, answer, metadata }
+    Question { task: task.to_owned().into(), text, answer, metadata: metadata.into() }
 }

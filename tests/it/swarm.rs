@@ -284,7 +284,7 @@ fn specialists_are_asked_their_own_tasks_and_verify_all() {
     let (mut swarm, logs) = swarm(policies, SwarmConfig { specialists, ..config(8, 4) }, 1);
     let records = swarm.step(1, |_| ());
     let asked = |agent: usize| -> std::collections::BTreeSet<String> {
-        swarm.agents()[agent].own().iter().map(|r| r.question.task.clone()).collect()
+        swarm.agents()[agent].own().iter().map(|r| r.question.task.to_string()).collect()
     };
     assert_eq!(asked(0).len(), 2);
     assert_eq!(asked(1), ["base_conversion".to_owned()].into());

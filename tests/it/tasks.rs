@@ -6,7 +6,7 @@ use sapo::seed::Seed;
 use sapo::task::catalog::{NAMES, TaskConfigs, build};
 use sapo::task::curriculum::{at_level, attributes};
 use sapo::task::{Scoring, Task, extract_answer, score_completion};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 const BOTH: [Scoring; 2] = [Scoring::ReasoningGym, Scoring::Exact];
 
@@ -168,9 +168,9 @@ fn questions_travel_as_json() {
             assert_eq!(question.metadata["source_dataset"], *name);
             assert_eq!(question.metadata["source_index"], 0);
             assert!(question.metadata["difficulty"].is_object());
-            let sent = serde_json::to_string(&question.metadata).unwrap();
+            let sent = serde_json::to_string(&*question.metadata).unwrap();
             let received: serde_json::Map<String, Value> = serde_json::from_str(&sent).unwrap();
-            assert_eq!(received, question.metadata);
+            assert_eq!(received, *question.metadata);
         }
     }
 }
@@ -190,10 +190,10 @@ fn scores_equal_those_of_reasoning_gym() {
         let configs: TaskConfigs = serde_json::from_value(serde_json::json!({name: row["config"]})).unwrap();
         let task = build(name, &configs, Scoring::ReasoningGym).unwrap();
         let question = Question {
-            task: name.to_owned(),
+            task: name.to_owned().into(),
             text: String::new(),
             answer: row["answer"].as_str().map(str::to_owned),
-            metadata: row["metadata"].as_object().unwrap().clone(),
+            metadata: row["metadata"].as_object().unwrap().clone().into(),
         };
         for scored in row["scored"].as_array().unwrap() {
             let (candidate, score) = match scored {
@@ -271,10 +271,11 @@ proptest! {
                 }
                 // A question from another agent may hold anything at all.
                 question.answer = Some(text.clone());
-                question.metadata.values_mut().for_each(|value| *value = Value::from(text.clone()));
+                let keys = question.metadata.keys().cloned();
+                question.metadata = keys.map(|key| (key, Value::from(text.clone()))).collect::<Map<_, _>>().into();
                 prop_assert!((0.0..=1.0).contains(&task.score(&question, &right)));
                 question.answer = None;
-                question.metadata.clear();
+                question.metadata = Map::new().into();
                 prop_assert!((0.0..=1.0).contains(&task.score(&question, &right)));
             }
         }

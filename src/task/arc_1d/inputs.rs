@@ -200,15 +200,15 @@ fn blocks_with_a_biggest(rng: &mut Rng, n: usize) -> Option<Row> {
         at += 1;
     }
     let view = View::new(row);
-    let longest = view.runs.iter().map(|run| run.length).max()?;
-    let ties: Vec<_> = view.runs.iter().filter(|run| run.length == longest).collect();
+    let longest = view.runs().iter().map(|run| run.length).max()?;
+    let ties: Vec<_> = view.runs().iter().filter(|run| run.length == longest).collect();
     let mut row = view.row.clone();
     // In a long row several share the greatest length nearly always: all but one lose a cell.
     let keep = between(rng, 0, ties.len() - 1);
     for (_, run) in ties.iter().enumerate().filter(|(i, _)| *i != keep) {
         row[run.end() - 1] = 0;
     }
-    (view.runs.len() > 1 && (longest > 2 || ties.len() == 1)).then_some(row)
+    (view.runs().len() > 1 && (longest > 2 || ties.len() == 1)).then_some(row)
 }
 
 fn two_blocks(rng: &mut Rng, n: usize) -> Option<Row> {

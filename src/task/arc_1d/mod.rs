@@ -5,6 +5,7 @@
 //! fits the examples and gives another answer.
 
 mod inputs;
+mod marks;
 mod outputs;
 mod row;
 mod rule;
@@ -13,6 +14,7 @@ use super::form::Form;
 use super::{Scoring, Task, check, score};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
+use marks::Marks;
 use row::Row;
 use rule::{Input, RULES, Rule};
 use serde::{Deserialize, Serialize};
@@ -111,17 +113,6 @@ impl Example {
         })
     }
 
-    fn keeps_cells(&self) -> bool {
-        let mut counts = [0_i32; 10];
-        self.input.row().iter().for_each(|cell| counts[usize::from(*cell)] += 1);
-        self.output.iter().for_each(|cell| counts[usize::from(*cell)] -= 1);
-        counts == [0; 10]
-    }
-
-    fn keeps_places(&self) -> bool {
-        self.input.row().iter().zip(&self.output).all(|(a, b)| (*a == 0) == (*b == 0))
-    }
-
     fn metadata(&self) -> Value {
         let list = |row: &[u8]| row.iter().copied().collect::<Value>();
         let mut pair = Map::with_capacity(2);
@@ -135,10 +126,10 @@ impl Example {
 fn is_clear(examples: &[Example]) -> bool {
     let Some((test, train)) = examples.split_last() else { return false };
     // What the first example shows rules out most rules, without a row being made.
-    let (keeps_cells, keeps_places) = (train[0].keeps_cells(), train[0].keeps_places());
-    let may_fit =
-        |rule: &Rule| (keeps_cells || !rule.kind.keeps_cells()) && (keeps_places || !rule.kind.keeps_places());
-    let fits = |rule: &Rule| may_fit(rule) && train.iter().all(|example| rule.maps(&example.input, &example.output));
+    let marks = Marks::of(train[0].input.view(), &train[0].output);
+    let fits = |rule: &Rule| {
+        marks.include(rule.marks) && train.iter().all(|example| rule.maps(&example.input, &example.output))
+    };
     let other_answer = |rule: &Rule| rule.apply(&test.input).is_some_and(|row| row != test.output);
     test.input.row() != test.output
         && !RULES.iter().filter(|rule| !rule.is_double()).any(|rule| fits(rule) && other_answer(rule))
@@ -165,9 +156,11 @@ impl Task for Arc1d {
         write_cells(test.input.row(), &mut text);
         let mut answer = String::with_capacity(2 * test.output.len());
         write_cells(&test.output, &mut answer);
-        let train = train.iter().map(Example::metadata).collect();
-        let own = [rule.name.as_str().into(), test.input.row().len().into(), train, test.metadata()];
-        self.form.question(text, Some(answer), own)
+        self.form.question(text, Some(answer), move || {
+            let (test, train) = examples.split_last().expect("the test row comes last");
+            let train = train.iter().map(Example::metadata).collect();
+            [rule.name.as_str().into(), test.input.row().len().into(), train, test.metadata()]
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -184,8 +177,11 @@ impl Task for Arc1d {
 
 /// Digits with spaces between.
 fn write_cells(row: &[u8], text: &mut String) {
-    const PIECES: [&str; 10] = ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "8 ", "9 "];
-    text.extend(row.iter().map(|&cell| PIECES[usize::from(cell)]));
+    for cells in row.chunks(32) {
+        let mut bytes = [b' '; 64];
+        bytes.iter_mut().step_by(2).zip(cells).for_each(|(byte, cell)| *byte = b'0' + cell);
+        text.push_str(str::from_utf8(&bytes[..2 * cells.len()]).expect("digits are UTF-8"));
+    }
     text.pop();
 }
 
@@ -279,6 +275,20 @@ mod tests {
         for rule in RULES.iter() {
             for length in [8, 9, 10, 30, 50, 100, 400] {
                 assert!(Example::draw(rule, &mut rng, length).is_some(), "{} {length}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_rule_is_ruled_out_wrongly() {
+        let mut rng = Seed::new(6).rng();
+        for length in [8, 12, 30] {
+            let rows: Vec<Input> =
+                (0..300).filter_map(|i| RULES[i % RULES.len()].draw(&mut rng, length)).map(Input::new).collect();
+            for (rule, input) in RULES.iter().flat_map(|rule| rows.iter().map(move |row| (rule, row))) {
+                let Some(output) = rule.apply(input) else { continue };
+                assert!(Marks::of(input.view(), &output).include(rule.marks), "{} {:?}", rule.name, input.row());
+                assert!(rule.maps(input, &output), "{} {:?}", rule.name, input.row());
             }
         }
     }

@@ -5,7 +5,7 @@ use super::rule::Kind;
 
 /// The output of a rule that is not mirrored.
 pub(super) fn output(kind: Kind, view: &View) -> Option<Row> {
-    if view.runs.is_empty() {
+    if view.is_empty() {
         return None;
     }
     match kind {
@@ -62,7 +62,7 @@ fn packed(row: &[u8], color: impl Fn(u8) -> u8) -> Row {
 
 /// All 2s at the left end; the 1s at the right end, or right behind them.
 fn two_colors(view: &View, apart: bool) -> Option<Row> {
-    if view.runs.iter().any(|run| run.color > 2) {
+    if view.runs().iter().any(|run| run.color > 2) {
         return None;
     }
     let count = |color| view.row.iter().filter(|cell| **cell == color).count();
@@ -105,7 +105,7 @@ fn scale_to_dot(view: &View) -> Option<Row> {
 
 fn noise_remove(view: &View) -> Option<Row> {
     let color = view.color()?;
-    let mut blocks = view.runs.iter().filter(|run| run.length > 1);
+    let mut blocks = view.runs().iter().filter(|run| run.length > 1);
     let (block, None) = (blocks.next()?, blocks.next()) else { return None };
     let mut out = view.blank();
     paint(&mut out, block.start, block.length, color);
@@ -127,17 +127,17 @@ fn majority(cells: &[u8]) -> Option<u8> {
 
 fn fill_between(view: &View) -> Option<Row> {
     let color = view.color()?;
-    if view.runs.iter().map(|run| run.length).sum::<usize>() != 2 {
+    if view.runs().iter().map(|run| run.length).sum::<usize>() != 2 {
         return None;
     }
-    let (start, end) = (view.runs.first()?.start, view.runs.last()?.end());
+    let (start, end) = (view.runs().first()?.start, view.runs().last()?.end());
     let mut out = view.blank();
     paint(&mut out, start, end - start, color);
     Some(out)
 }
 
 fn keep_ends(view: &View) -> Option<Row> {
-    let [block @ Run { length: 2.., .. }] = view.runs[..] else { return None };
+    let [block @ Run { length: 2.., .. }] = view.runs()[..] else { return None };
     let mut out = view.blank();
     out[block.start] = block.color;
     out[block.end() - 1] = block.color;
@@ -145,7 +145,7 @@ fn keep_ends(view: &View) -> Option<Row> {
 }
 
 fn copy_to_dots(view: &View, own_color: bool) -> Option<Row> {
-    let (block, dots) = view.runs.split_first()?;
+    let (block, dots) = view.runs().split_first()?;
     if block.start != 0 || !matches!(block.length, 3 | 5) || dots.is_empty() {
         return None;
     }
@@ -185,9 +185,9 @@ fn reflect_around_dot(view: &View) -> Option<Row> {
 }
 
 fn paint_biggest(view: &View) -> Option<Row> {
-    let biggest = view.runs.iter().max_by_key(|run| run.length)?;
-    let alone = view.runs.iter().filter(|run| run.length == biggest.length).count() == 1;
-    if !alone || view.runs.len() == 1 {
+    let biggest = view.runs().iter().max_by_key(|run| run.length)?;
+    let alone = view.runs().iter().filter(|run| run.length == biggest.length).count() == 1;
+    if !alone || view.runs().len() == 1 {
         return None;
     }
     let mut out = view.row.clone();
@@ -196,7 +196,7 @@ fn paint_biggest(view: &View) -> Option<Row> {
 }
 
 fn recolor_by_size(view: &View) -> Option<Row> {
-    let [a, b] = view.runs[..] else { return None };
+    let [a, b] = view.runs()[..] else { return None };
     if a.length == b.length || a.end() == b.start {
         return None;
     }
@@ -209,7 +209,7 @@ fn recolor_by_size(view: &View) -> Option<Row> {
 
 fn recolor_from_palette(view: &View) -> Option<Row> {
     let palette = view.row.iter().position(|&color| color == 0)?;
-    let blocks: Vec<&Run> = view.runs.iter().filter(|run| run.start >= palette).collect();
+    let blocks: Vec<&Run> = view.runs().iter().filter(|run| run.start >= palette).collect();
     let all_fives = blocks.iter().all(|run| run.color == 5);
     if palette == 0 || blocks.len() != palette || !all_fives {
         return None;
@@ -222,11 +222,11 @@ fn recolor_from_palette(view: &View) -> Option<Row> {
 }
 
 fn color_left_halves(view: &View) -> Option<Row> {
-    if view.runs.iter().any(|run| run.color != 2) {
+    if view.runs().iter().any(|run| run.color != 2) {
         return None;
     }
     let mut out = view.row.clone();
-    for run in &view.runs {
+    for run in view.runs() {
         paint(&mut out, run.start, run.length / 2, 8);
     }
     Some(out)
@@ -234,7 +234,7 @@ fn color_left_halves(view: &View) -> Option<Row> {
 
 fn sort_blocks(view: &View, complete: bool) -> Option<Row> {
     let color = view.color()?;
-    let mut lengths: Vec<usize> = view.runs.iter().map(|run| run.length).collect();
+    let mut lengths: Vec<usize> = view.runs().iter().map(|run| run.length).collect();
     lengths.sort_unstable();
     if lengths.len() < 2 || (complete && lengths.iter().enumerate().any(|(i, &length)| length != i + 1)) {
         return None;
@@ -249,14 +249,14 @@ fn sort_blocks(view: &View, complete: bool) -> Option<Row> {
 }
 
 fn duplicate_from_seeds(view: &View) -> Option<Row> {
-    let block = view.runs.iter().find(|run| run.length > 1)?;
+    let block = view.runs().iter().find(|run| run.length > 1)?;
     let is_left = |run: &Run| run.start + 2 == block.start;
     let is_seed = |run: &Run| run.length == 1 && (is_left(run) || run.start == block.end() + 1);
-    if view.runs.len() == 1 || !view.runs.iter().all(|run| run == block || is_seed(run)) {
+    if view.runs().len() == 1 || !view.runs().iter().all(|run| run == block || is_seed(run)) {
         return None;
     }
     let mut out = view.row.clone();
-    for run in view.runs.iter().filter(|run| *run != block) {
+    for run in view.runs().iter().filter(|run| *run != block) {
         let left = is_left(run);
         let outward: &mut dyn Iterator<Item = usize> =
             if left { &mut (0..=run.start).rev() } else { &mut (run.start..view.len()) };
@@ -269,7 +269,7 @@ fn duplicate_from_seeds(view: &View) -> Option<Row> {
 
 fn fill_from_pixel(view: &View) -> Option<Row> {
     let (start, end) = view.block()?;
-    let [a, b] = view.runs[..] else { return None };
+    let [a, b] = view.runs()[..] else { return None };
     if (a.length == 1) == (b.length == 1) {
         return None;
     }
@@ -300,7 +300,7 @@ fn fill_until_collision(view: &View) -> Option<Row> {
 }
 
 fn mark_size_two(view: &View) -> Option<Row> {
-    let twos = view.runs.iter().filter(|run| run.length == 2);
+    let twos = view.runs().iter().filter(|run| run.length == 2);
     twos.clone().next()?;
     let mut out = view.row.clone();
     for run in twos {

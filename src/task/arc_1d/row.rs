@@ -1,5 +1,7 @@
 //! A row of coloured cells, and what is seen in it at a glance.
 
+use std::cell::OnceCell;
+
 /// Colours of cells, from 0 (empty) to 9.
 pub(super) type Row = Vec<u8>;
 
@@ -18,24 +20,38 @@ impl Run {
     }
 }
 
-/// A row with its runs of cells that are not empty.
+/// A row and, once they are asked for, its runs of cells that are not empty.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) row: Row,
-    pub(super) runs: Vec<Run>,
+    runs: OnceCell<Vec<Run>>,
 }
 
 impl View {
     pub(super) fn new(row: Row) -> Self {
-        let mut runs = Vec::with_capacity(row.len());
-        let mut start = 0;
-        for cells in row.chunk_by(|a, b| a == b) {
-            if cells[0] != 0 {
-                runs.push(Run { start, length: cells.len(), color: cells[0] });
+        Self { row, runs: OnceCell::new() }
+    }
+
+    /// Its runs from left to right.
+    pub(super) fn runs(&self) -> &[Run] {
+        self.runs.get_or_init(|| {
+            let mut runs = Vec::with_capacity(self.len());
+            let mut end = 0;
+            while let Some(&color) = self.row.get(end) {
+                let start = end;
+                while self.row.get(end) == Some(&color) {
+                    end += 1;
+                }
+                if color != 0 {
+                    runs.push(Run { start, length: end - start, color });
+                }
             }
-            start += cells.len();
-        }
-        Self { row, runs }
+            runs
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.row.iter().all(|&color| color == 0)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -49,20 +65,20 @@ impl View {
 
     /// First cell and end of the one stretch without an empty cell inside; `None` for none or several.
     pub(super) fn block(&self) -> Option<(usize, usize)> {
-        let (first, last) = (self.runs.first()?, self.runs.last()?);
-        let filled: usize = self.runs.iter().map(|run| run.length).sum();
+        let (first, last) = (self.runs().first()?, self.runs().last()?);
+        let filled: usize = self.runs().iter().map(|run| run.length).sum();
         (filled == last.end() - first.start).then(|| (first.start, last.end()))
     }
 
     /// The colour of all runs, where they have the same.
     pub(super) fn color(&self) -> Option<u8> {
-        let color = self.runs.first()?.color;
-        self.runs.iter().all(|run| run.color == color).then_some(color)
+        let color = self.runs().first()?.color;
+        self.runs().iter().all(|run| run.color == color).then_some(color)
     }
 
     /// A single cell of the colour and the one run beside it; `None` for anything else.
     pub(super) fn dot_and_run(&self, dot: u8) -> Option<(usize, Run)> {
-        let [a, b] = self.runs[..] else { return None };
+        let [a, b] = self.runs()[..] else { return None };
         match (a.color == dot && a.length == 1, b.color == dot && b.length == 1) {
             (true, false) => Some((a.start, b)),
             (false, true) => Some((b.start, a)),

@@ -1,5 +1,6 @@
 //! The 70 rules by name: 45 kinds, some with a distance, some mirrored.
 
+use super::marks::Marks;
 use super::row::{Row, View};
 use super::{inputs, outputs};
 use crate::seed::Rng;
@@ -64,6 +65,8 @@ pub(super) struct Rule {
     pub(super) kind: Kind,
     /// The rule works on the row read from right to left.
     pub(super) mirrored: bool,
+    /// What every input and its output have.
+    pub(super) marks: Marks,
 }
 
 /// All 70, in the order of reasoning-gym.
@@ -71,7 +74,8 @@ pub(super) struct Rule {
 /// Its names for gravity are kept, though "right" packs to the left.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let mut rules = Vec::new();
-    let mut add = |name: String, kind, mirrored| rules.push(Rule { name, kind, mirrored });
+    let mut add =
+        |name: String, kind: Kind, mirrored| rules.push(Rule { name, kind, mirrored, marks: Marks::of_kind(kind) });
     for wrapped in [false, true] {
         for (side, mirrored) in [("right", false), ("left", true)] {
             for (colors, colorful) in [("solid", false), ("colorful", true)] {
@@ -147,43 +151,12 @@ impl Input {
         &self.view.row
     }
 
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
     fn mirrored(&self) -> &View {
         self.mirrored.get_or_init(|| View::new(self.view.row.iter().rev().copied().collect()))
-    }
-}
-
-impl Kind {
-    /// True where the output has the cells of the input in another order.
-    pub(super) fn keeps_cells(self) -> bool {
-        matches!(
-            self,
-            Self::Move { .. }
-                | Self::Wrap { .. }
-                | Self::Gravity
-                | Self::GravityAntigravity
-                | Self::GravityOneStep
-                | Self::GravityWeighted
-                | Self::Touch { .. }
-                | Self::MoveByOwnSize
-                | Self::Reflect { .. }
-                | Self::ReflectAroundDot
-                | Self::SortBlocks
-                | Self::SortSequence
-        )
-    }
-
-    /// True where the same cells are empty in input and output.
-    pub(super) fn keeps_places(self) -> bool {
-        matches!(
-            self,
-            Self::NoiseRemoveInside
-                | Self::Reflect { .. }
-                | Self::PaintBiggest
-                | Self::RecolorBySize
-                | Self::ChangeToFive
-                | Self::RecolorFromPalette
-                | Self::ColorLeftHalves
-        )
     }
 }
 
@@ -218,7 +191,7 @@ impl Rule {
             Kind::Wrap { by, .. } | Kind::Move { by, .. } => {
                 let by = if self.mirrored { by } else { from.len() - by };
                 let (first, last) = from.split_at(by);
-                to.strip_prefix(last) == Some(first)
+                last[0] == to[0] && to.strip_prefix(last) == Some(first)
             }
             Kind::Gravity | Kind::GravityCounting | Kind::GravityWeighted => {
                 let before = |a: &u8, b: &u8| *a != 0 || *b == 0;

@@ -80,7 +80,7 @@ impl Task for Bf {
         let code = program.compile();
         let answer = interpreter::run(&code, MOST_STEPS).expect("compiled programs end");
         let text = format!("Answer with the exact output of this Brainfuck program:\n{code}");
-        self.form.question(text, Some(answer), [program.source().into(), code.into()])
+        self.form.question(text, Some(answer), move || [program.source().into(), code.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {

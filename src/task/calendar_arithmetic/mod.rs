@@ -149,7 +149,7 @@ impl Task for CalendarArithmetic {
         let kind = *rng.choose(&c.tasks);
         let (text, answer, own) = ask::ask(kind, c, &mut rng);
         let (name, _) = KINDS[kind as usize];
-        self.forms[kind as usize].question(text, Some(answer), std::iter::once(name.into()).chain(own))
+        self.forms[kind as usize].question(text, Some(answer), move || std::iter::once(name.into()).chain(own))
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {

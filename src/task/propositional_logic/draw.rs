@@ -51,6 +51,8 @@ const PARTS: [Part; 5] = [
 struct Premises {
     parts: Vec<Part>,
     ends: Vec<usize>,
+    /// The first word of the table of each.
+    firsts: Vec<u64>,
     all: Table,
     next: Table,
 }
@@ -60,6 +62,7 @@ impl Premises {
     fn clear(&mut self, variables: usize) {
         self.parts.clear();
         self.ends.clear();
+        self.firsts.clear();
         self.all.clear();
         self.all.resize(((1 << variables) / 64).max(1), !0);
     }
@@ -67,16 +70,18 @@ impl Premises {
     /// Draws one more premise; `None` for one that contradicts the others.
     fn push(&mut self, rng: &mut Rng, variables: usize, depth: i64) -> Option<()> {
         let start = self.parts.len();
-        formula(rng, variables, depth, &mut self.parts);
+        let first = formula(rng, variables, depth, &mut self.parts);
         self.next.clear();
         let parts = &self.parts[start..];
-        self.next.extend(self.all.iter().enumerate().map(|(i, all)| all & word(&mut parts.iter(), i)));
+        let word = |i| if i == 0 { first } else { word(&mut parts.iter(), i) };
+        self.next.extend(self.all.iter().enumerate().map(|(i, all)| all & word(i)));
         if self.next.iter().all(|&word| word == 0) {
             self.parts.truncate(start);
             return None;
         }
         std::mem::swap(&mut self.all, &mut self.next);
         self.ends.push(self.parts.len());
+        self.firsts.push(first);
         Some(())
     }
 
@@ -87,7 +92,8 @@ impl Premises {
 
     /// True where it is the table of a premise.
     fn have(&self, table: impl Fn(usize) -> u64) -> bool {
-        self.iter().any(|parts| (0..self.all.len()).all(|i| word(&mut parts.iter(), i) == table(i)))
+        let same = |parts: &[Part]| (1..self.all.len()).all(|i| word(&mut parts.iter(), i) == table(i));
+        self.iter().zip(&self.firsts).any(|(parts, first)| *first == table(0) && same(parts))
     }
 
     /// The parts of each premise.
@@ -163,17 +169,19 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|variable| name(variable).to_string()).collect()
 }
 
-/// Draws a formula of a depth.
-fn formula(rng: &mut Rng, variables: usize, depth: i64, parts: &mut Vec<Part>) {
+/// Draws a formula of a depth, and returns the first word of its truth table.
+fn formula(rng: &mut Rng, variables: usize, depth: i64, parts: &mut Vec<Part>) -> u64 {
     if depth <= 1 {
-        parts.push(Part::Atom(rng.below(variables as u64) as usize));
-        return;
+        let atom = rng.below(variables as u64) as usize;
+        parts.push(Part::Atom(atom));
+        return atom_word(atom, 0);
     }
     let part = *rng.choose(&PARTS);
     parts.push(part);
-    formula(rng, variables, depth - 1, parts);
-    if let Part::Binary(_) = part {
-        formula(rng, variables, depth - 1, parts);
+    let left = formula(rng, variables, depth - 1, parts);
+    match part {
+        Part::Binary(connective) => connective.apply(left, formula(rng, variables, depth - 1, parts)),
+        _ => !left,
     }
 }
 

@@ -119,7 +119,7 @@ impl Task for PropositionalLogic {
             writeln!(text, "{}. {premise}", i + 1).expect("a String takes any text");
         }
         text.push_str(INSTRUCTION);
-        self.form.question(text, None, [premises.into(), variables.into(), parts.into(), example.into()])
+        self.form.question(text, None, move || [premises.into(), variables.into(), parts.into(), example.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
