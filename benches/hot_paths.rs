@@ -6,7 +6,8 @@ use burn::module::Module;
 use burn::tensor::Device;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use sapo::learn::{Decoding, Example, LossType, Optimizer, TrainConfig, Update, generate};
-use sapo::model::{Decoder, ModelConfig, weights};
+use sapo::model::weights::{self, Checkpoint};
+use sapo::model::{Decoder, ModelConfig};
 use sapo::rollout::ScaleRewards;
 use sapo::seed::Seed;
 use sapo::swarm::{Selection, draw};
@@ -21,7 +22,12 @@ const COMPLETION_TOKENS: usize = 16;
 fn model() -> Decoder {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tiny");
     let config = ModelConfig::load(&dir).expect("the embedded model is there");
-    weights::load(&dir, &config, &Device::flex().autodiff()).expect("the embedded model is whole")
+    weights::load(
+        &Checkpoint::open(&dir, &config).expect("the embedded model is whole"),
+        &config,
+        &Device::flex().autodiff(),
+    )
+    .expect("the embedded model is whole")
 }
 
 fn tokens(seed: u64, len: usize) -> Vec<u32> {

@@ -2,7 +2,8 @@
 
 use super::device::Device;
 use crate::learn::TrainConfig;
-use crate::model::{Decoder, ModelConfig, weights};
+use crate::model::weights::{self, Checkpoint};
+use crate::model::{Decoder, ModelConfig};
 use crate::policy::{Policy, QwenPolicy};
 use crate::tokenizer::Tokenizer;
 use anyhow::{Result, ensure};
@@ -51,7 +52,7 @@ impl Base {
     /// # Errors
     /// Names the tensor, what was found and what was expected.
     pub fn weights(&self, dir: &Path, device: &Device) -> Result<Decoder> {
-        Ok(weights::load(dir, &self.config, device)?)
+        Ok(weights::load(&Checkpoint::open(dir, &self.config)?, &self.config, device)?)
     }
 
     /// A policy that starts from these weights.

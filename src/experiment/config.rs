@@ -268,7 +268,12 @@ fn distinct<T: PartialEq + std::fmt::Debug>(key: &str, items: &[T]) -> Result<()
 }
 
 /// A weight for each of `all`: those given for `named`, one each when there are none, 0 for others.
-fn weights(key: &str, all: &[String], named: &[String], given: Option<&[f64]>) -> Result<TaskWeights, String> {
+pub(super) fn weights(
+    key: &str,
+    all: &[String],
+    named: &[String],
+    given: Option<&[f64]>,
+) -> Result<TaskWeights, String> {
     if let Some(given) = given.filter(|given| given.len() != named.len()) {
         return Err(format!("{key}: found {} weights, expected one for each of {} tasks", given.len(), named.len()));
     }

@@ -5,7 +5,8 @@
 use super::device::Device;
 use super::recipe::{Content, Recipe};
 use crate::learn::{Decoding, Example, Optimizer, OptimizerConfig, generate, sft};
-use crate::model::{Decoder, ModelConfig, weights};
+use crate::model::weights::{self, Dtype};
+use crate::model::{Decoder, ModelConfig};
 use crate::rollout::{FinishReason, Question, mean};
 use crate::seed::{Rng, Seed};
 use crate::swarm::{Split, Tasks, Workers};
@@ -15,9 +16,9 @@ use crate::tokenizer::{self, Tokenizer};
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 
-/// Parts that a batch is computed in, side by side. Fixed, so that the order of additions and with
-/// it every byte is the same with any number of threads.
-const SHARDS: usize = 2;
+/// Parts that a batch is computed in, side by side, prompts of about one length in each. Fixed, so that
+/// the order of additions and with it every byte is the same with any number of threads.
+const SHARDS: usize = 4;
 
 /// A finished model.
 #[derive(Clone, Debug)]
@@ -62,6 +63,7 @@ impl Recipe {
         for step in 0..self.train.steps {
             optimizer.set_learning_rate(self.learning_rate(step));
             let mut examples = self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
+            examples.sort_by_key(|example| example.prompt.len());
             let tokens = examples.iter().map(|e| e.completion.len()).sum();
             let size = examples.len().div_ceil(SHARDS);
             let mut shards: Vec<&mut [Example]> = examples.chunks_mut(size).collect();
@@ -73,7 +75,8 @@ impl Recipe {
             model = optimizer.step(model, gradients).0;
             watch(step + 1, loss);
         }
-        weights::save(&model, &config, dir)?;
+        weights::save(&model, dir, |_| Dtype::F32)?;
+        config.save(dir)?;
         let model = model.inference();
         let mut measured = Vec::new();
         for split in [Split::Training, Split::HeldOut] {

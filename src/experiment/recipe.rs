@@ -3,8 +3,9 @@
 //! The model sees solved problems answered in many forms, of which the one that earns the reward is
 //! rare. So it starts as a real base model does: able, but seldom in the form that is asked for.
 
+use super::config::weights;
 use super::toml_file;
-use crate::swarm::{TaskWeights, Tasks};
+use crate::swarm::Tasks;
 use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
 use anyhow::{Context, Result, anyhow, ensure};
@@ -56,6 +57,9 @@ pub struct ModelShape {
 pub struct RecipeTasks {
     /// Registered names.
     pub names: Vec<String>,
+    /// How often each is asked, in proportion; equally often when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<f64>>,
     /// How hard they are.
     #[serde(default)]
     pub difficulty: TaskConfigs,
@@ -143,15 +147,15 @@ impl Recipe {
         self.tasks().map(|_| ())
     }
 
-    /// Its tasks, all equally likely, scored exactly.
+    /// Its tasks, scored exactly.
     pub(super) fn tasks(&self) -> Result<Tasks> {
         let names = &self.tasks.names;
         ensure!(!names.is_empty(), "tasks.names: found none, expected at least one");
         let build = |name: &String| catalog::build(name, &self.tasks.difficulty, Scoring::Exact);
         let tasks: Result<Vec<_>, String> = names.iter().map(build).collect();
         let tasks = tasks.map_err(|e| anyhow!("tasks: {e}"))?;
-        let equal = TaskWeights::new(vec![1.0; tasks.len()]).map_err(|e| anyhow!(e))?;
-        let tasks = Tasks::new(tasks, equal);
+        let weights = weights("tasks.weights", names, names, self.tasks.weights.as_deref());
+        let tasks = Tasks::new(tasks, weights.map_err(|e| anyhow!(e))?);
         tasks.check_splits().map_err(|e| anyhow!("{e}"))?;
         Ok(tasks)
     }

@@ -6,7 +6,7 @@
 use super::cache::{Cache, HIDDEN};
 use super::rope::Rope;
 use burn::module::Module;
-use burn::nn::Linear;
+use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Device, Tensor, TensorData};
 
 /// Attention of one layer; fields carry Hugging Face's key names.
@@ -16,6 +16,9 @@ pub(crate) struct Attention {
     pub(crate) k_proj: Linear,
     pub(crate) v_proj: Linear,
     pub(crate) o_proj: Linear,
+    /// Norms of each query and each key head, in Qwen3.
+    pub(crate) q_norm: Option<RmsNorm>,
+    pub(crate) k_norm: Option<RmsNorm>,
     pub(crate) head_dim: usize,
 }
 
@@ -35,7 +38,8 @@ impl Attention {
         let group = cache.group;
         let keys = linear(&self.k_proj, x.clone());
         let kv_heads = keys.dims()[2] / self.head_dim;
-        let keys = rope.apply(keys.reshape([rows, seq, kv_heads, self.head_dim]));
+        let keys = norm_heads(self.k_norm.as_ref(), keys.reshape([rows, seq, kv_heads, self.head_dim]));
+        let keys = rope.apply(keys);
         let values = linear(&self.v_proj, x.clone());
         let shape = [rows / group, group, seq, kv_heads, self.head_dim];
         let (keys, values) = (keys.reshape(shape), values.reshape(shape));
@@ -64,7 +68,7 @@ impl Attention {
         let share = self.share();
         let heads = kv_heads * share;
         let queries = linear(&self.q_proj, x).reshape([rows, seq, heads, dim]);
-        let queries = rope.apply(queries) * (dim as f64).powf(-0.5);
+        let queries = rope.apply(norm_heads(self.q_norm.as_ref(), queries)) * (dim as f64).powf(-0.5);
         let queries = queries
             .reshape([blocks, group, seq, kv_heads, share, dim])
             .permute([0, 3, 1, 4, 2, 5])
@@ -134,6 +138,23 @@ pub(crate) fn causal_mask(seq: usize, len: usize, share: usize, device: &Device)
     let row = |t: usize| (0..len + seq).map(move |s| if s <= len + t { 0.0 } else { HIDDEN });
     let one: Vec<f32> = (0..seq).flat_map(row).collect();
     Some(Tensor::from_data(TensorData::new(one.repeat(share), [share * seq, len + seq]), device))
+}
+
+/// Each head normed over its own coordinates, where there is a norm.
+///
+/// # Shapes
+/// - x and output: `[rows, seq, heads, head_dim]`
+fn norm_heads(norm: Option<&RmsNorm>, x: Tensor<4>) -> Tensor<4> {
+    match norm {
+        Some(norm) => rms_norm(norm, x),
+        None => x,
+    }
+}
+
+/// Root-mean-square norm over the last dimension, in f32.
+pub(crate) fn rms_norm<const D: usize>(norm: &RmsNorm, x: Tensor<D>) -> Tensor<D> {
+    let scale = (x.clone().square().mean_dim(D - 1) + norm.epsilon).sqrt().recip();
+    x * scale * norm.gamma.val().unsqueeze()
 }
 
 /// `x W + b` as one product over all rows.

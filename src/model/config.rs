@@ -19,6 +19,14 @@ pub enum Error {
         /// The cause.
         cause: std::io::Error,
     },
+    /// The file cannot be written.
+    #[error("{file}: cannot be written: {cause}")]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        cause: std::io::Error,
+    },
     /// A key is missing or of a wrong type.
     #[error("{file}: {cause}")]
     Parse {
@@ -41,10 +49,10 @@ pub enum Error {
     },
 }
 
-/// The shape of a Qwen2 decoder, under the key names of Hugging Face.
+/// The shape of a Qwen2 or Qwen3 decoder, under the key names of Hugging Face.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ModelConfig {
-    /// `qwen2`.
+    /// `qwen2` or `qwen3`.
     pub model_type: String,
     /// Rows of the embedding.
     pub vocab_size: usize,
@@ -71,7 +79,7 @@ pub struct ModelConfig {
     pub tie_word_embeddings: bool,
     /// Longest sequence that the model was made for.
     pub max_position_embeddings: usize,
-    /// Width of one head, where it is not `hidden_size / num_attention_heads`.
+    /// Width of one head, where it is not what [`ModelConfig::head_dim`] takes it for.
     #[serde(default)]
     head_dim: Option<usize>,
     /// One id, several or none.
@@ -81,6 +89,10 @@ pub struct ModelConfig {
     rope_scaling: Value,
     #[serde(default)]
     use_sliding_window: bool,
+    #[serde(default)]
+    layer_types: Option<Vec<String>>,
+    #[serde(default)]
+    attention_bias: bool,
     #[serde(default)]
     hidden_act: Option<String>,
 }
@@ -111,17 +123,25 @@ impl ModelConfig {
         let refuse = |key, found: String, expected: &str| {
             Err(Error::Unsupported { file: file.to_owned(), key, found, expected: expected.to_owned() })
         };
-        if self.model_type != "qwen2" {
-            return refuse("model_type", format!("{:?}", self.model_type), "\"qwen2\"");
+        if !["qwen2", "qwen3"].contains(&self.model_type.as_str()) {
+            return refuse("model_type", format!("{:?}", self.model_type), "\"qwen2\" or \"qwen3\"");
         }
-        if !self.rope_scaling.is_null() {
-            return refuse("rope_scaling", self.rope_scaling.to_string(), "null");
+        let scaling = &self.rope_scaling;
+        let plain = ["rope_type", "type"].iter().any(|key| scaling[key] == "default");
+        if !scaling.is_null() && !plain {
+            return refuse("rope_scaling", scaling.to_string(), "null");
         }
         if let Some(rope) = self.rope_parameters.as_ref().filter(|rope| rope.rope_type != "default") {
             return refuse("rope_parameters.rope_type", format!("{:?}", rope.rope_type), "\"default\"");
         }
         if self.use_sliding_window {
             return refuse("use_sliding_window", "true".into(), "false");
+        }
+        if let Some(other) = self.layer_types.iter().flatten().find(|layer| *layer != "full_attention") {
+            return refuse("layer_types", format!("{other:?}"), "\"full_attention\" for every layer");
+        }
+        if self.attention_bias && self.has_head_norms() {
+            return refuse("attention_bias", "true".into(), "false");
         }
         if self.hidden_act.as_deref().is_some_and(|act| act != "silu") {
             return refuse("hidden_act", format!("{:?}", self.hidden_act), "\"silu\"");
@@ -139,7 +159,10 @@ impl ModelConfig {
                 return refuse(key, value.to_string(), &format!("1 to {most}"));
             }
         }
-        if self.head_dim.is_none() && !self.hidden_size.is_multiple_of(self.num_attention_heads) {
+        if self.head_dim.is_none()
+            && !self.has_head_norms()
+            && !self.hidden_size.is_multiple_of(self.num_attention_heads)
+        {
             let expected = format!("a multiple of num_attention_heads ({})", self.num_attention_heads);
             return refuse("hidden_size", self.hidden_size.to_string(), &expected);
         }
@@ -164,9 +187,17 @@ impl ModelConfig {
         self.rope_parameters.as_ref().map(|rope| rope.rope_theta).or(self.rope_theta).unwrap_or(0.0)
     }
 
-    /// Width of one head.
+    /// Width of one head; where the file has none, that of transformers: 128 for Qwen3, the share of
+    /// the hidden size for Qwen2.
     pub fn head_dim(&self) -> usize {
-        self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads)
+        let usual = if self.has_head_norms() { 128 } else { self.hidden_size / self.num_attention_heads };
+        self.head_dim.unwrap_or(usual)
+    }
+
+    /// True for Qwen3, which norms each query and key head and has no biases; Qwen2 has biases on
+    /// queries, keys and values, and no such norms.
+    pub fn has_head_norms(&self) -> bool {
+        self.model_type == "qwen3"
     }
 
     /// The end-of-sequence ids of `config.json` and then, where there is one, those of
@@ -207,7 +238,13 @@ impl ModelConfig {
             add("input_layernorm.weight", &[hidden]);
             for (name, width) in [("q_proj", q), ("k_proj", kv), ("v_proj", kv)] {
                 add(&format!("self_attn.{name}.weight"), &[width, hidden]);
-                add(&format!("self_attn.{name}.bias"), &[width]);
+                if !self.has_head_norms() {
+                    add(&format!("self_attn.{name}.bias"), &[width]);
+                }
+            }
+            if self.has_head_norms() {
+                add("self_attn.q_norm.weight", &[self.head_dim()]);
+                add("self_attn.k_norm.weight", &[self.head_dim()]);
             }
             add("self_attn.o_proj.weight", &[hidden, q]);
             add("post_attention_layernorm.weight", &[hidden]);
@@ -222,10 +259,19 @@ impl ModelConfig {
         all
     }
 
-    /// The `config.json` of this shape, as transformers reads it.
-    pub fn to_json(&self, dtype: &str) -> Value {
+    /// Writes the `config.json` of this shape with f32 weights, as transformers reads it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, dir: &Path) -> Result<(), Error> {
+        let file = dir.join("config.json");
+        let text = format!("{:#}\n", self.to_json());
+        std::fs::write(&file, text).map_err(|cause| Error::Write { file, cause })
+    }
+
+    fn to_json(&self) -> Value {
         let mut json = json!({
-            "architectures": ["Qwen2ForCausalLM"],
+            "architectures": [if self.has_head_norms() { "Qwen3ForCausalLM" } else { "Qwen2ForCausalLM" }],
             "model_type": self.model_type,
             "vocab_size": self.vocab_size,
             "hidden_size": self.hidden_size,
@@ -240,7 +286,7 @@ impl ModelConfig {
             "max_position_embeddings": self.max_position_embeddings,
             "attention_dropout": 0.0,
             "eos_token_id": self.eos_token_id,
-            "torch_dtype": dtype,
+            "torch_dtype": "float32",
         });
         if let Some(head_dim) = self.head_dim {
             json["head_dim"] = head_dim.into();

@@ -1,9 +1,9 @@
-//! The Qwen2 decoder: embedding, layers of attention and SwiGLU, final norm, head.
+//! The decoder of Qwen2 and Qwen3: embedding, layers of attention and SwiGLU, final norm, head.
 //!
 //! `forward` gives all logits, `step` those of one new token a row, `prefill` the keys and values
 //! of prompts. All three run the same layers over the same [`Cache`].
 
-use super::attention::{Attention, causal_mask, linear};
+use super::attention::{Attention, causal_mask, linear, rms_norm};
 use super::cache::{Cache, Prefix};
 use super::config::ModelConfig;
 use super::rope::Rope;
@@ -87,7 +87,7 @@ impl Decoder {
     /// - output: `[rows, seq, hidden]`
     pub fn hidden(&self, tokens: Tensor<2, Int>, starts: &[usize], cache: &mut Cache) -> Tensor<3> {
         let x = self.layers_forward(tokens, starts, cache, false);
-        norm(&self.norm, x)
+        rms_norm(&self.norm, x)
     }
 
     fn layers_forward(
@@ -108,13 +108,13 @@ impl Decoder {
 
         let mut x = table.select(0, tokens.reshape([rows * seq])).reshape([rows, seq, hidden]);
         for (index, layer) in self.layers.iter().enumerate() {
-            let normed = norm(&layer.input_layernorm, x.clone());
+            let normed = rms_norm(&layer.input_layernorm, x.clone());
             if keys_only && index + 1 == self.layers.len() {
                 layer.self_attn.remember(index, &normed, &rope, cache);
                 break;
             }
             x = x + layer.self_attn.forward(index, normed, &rope, causal.as_ref(), cache);
-            x = x.clone() + layer.mlp.forward(norm(&layer.post_attention_layernorm, x));
+            x = x.clone() + layer.mlp.forward(rms_norm(&layer.post_attention_layernorm, x));
         }
         cache.advance(seq);
         x
@@ -185,13 +185,4 @@ pub fn padded_tokens(rows: &[&[u32]], seq: usize, device: &Device) -> Tensor<2, 
         ids.extend((0..seq).map(|t| i32::try_from(id(t)).expect("a token id below 2^31")));
     }
     Tensor::from_data(TensorData::new(ids, [rows.len(), seq]), device)
-}
-
-/// Root-mean-square norm in f32.
-///
-/// # Shapes
-/// - x and output: `[rows, seq, hidden]`
-fn norm(norm: &RmsNorm, x: Tensor<3>) -> Tensor<3> {
-    let scale = (x.clone().square().mean_dim(2) + norm.epsilon).sqrt().recip();
-    x * scale * norm.gamma.val().unsqueeze()
 }

@@ -1,7 +1,8 @@
-//! The Qwen2 decoder on Burn, its shape, its cache and its weights. It knows no task.
+//! The decoder of Qwen2 and Qwen3 on Burn, its shape, its cache and its weights. It knows no task.
 
 mod attention;
 mod cache;
+mod checkpoint;
 mod config;
 mod decoder;
 mod rope;

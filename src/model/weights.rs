@@ -1,143 +1,30 @@
-//! Weights to and from `model.safetensors`, under Hugging Face's names and in its layout.
+//! Weights to and from safetensors, under Hugging Face's names and in its layout.
 //!
-//! Every tensor of the configuration must be there in its shape, and none besides. Projections are
-//! stored `[out, in]` in the file and `[in, out]` in memory; f16 and bf16 are read as f32.
+//! Projections are stored `[out, in]` in the file and `[in, out]` in memory; f16 and bf16 are read as
+//! f32. A tensor is made or written at a time.
 
 use super::attention::Attention;
+pub use super::checkpoint::{Checkpoint, Error};
+use super::checkpoint::{FILE, to_bytes};
 use super::config::ModelConfig;
 use super::decoder::{Decoder, Layer, Mlp};
 use crate::seed::Seed;
 use burn::module::Param;
 use burn::nn::{Linear, RmsNorm};
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
+use burn::tensor::{Device, Tensor, TensorData};
+pub use safetensors::Dtype;
+use safetensors::tensor::View;
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
-/// Why weights cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file cannot be read.
-    #[error("{file}: cannot be read: {cause}")]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        cause: std::io::Error,
-    },
-    /// The file cannot be written.
-    #[error("{file}: cannot be written: {cause}")]
-    Write {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        cause: std::io::Error,
-    },
-    /// The file is no safetensors file.
-    #[error("{file}: is not a safetensors file: {cause}")]
-    Format {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        cause: safetensors::SafeTensorError,
-    },
-    /// A tensor is not there.
-    #[error("{file}: tensor `{tensor}` is missing, expected with shape {expected:?}")]
-    Missing {
-        /// The file.
-        file: PathBuf,
-        /// The name looked for.
-        tensor: String,
-        /// The shape that config.json asks for.
-        expected: Vec<usize>,
-    },
-    /// A tensor has another shape than `config.json` asks for.
-    #[error("{file}: tensor `{tensor}` has shape {found:?}, config.json asks for {expected:?}")]
-    Shape {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-        /// The shape in the file.
-        found: Vec<usize>,
-        /// The shape that config.json asks for.
-        expected: Vec<usize>,
-    },
-    /// A tensor is of a type that the program does not read.
-    #[error("{file}: tensor `{tensor}` has type {found:?}, expected F32, F16 or BF16")]
-    Type {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-        /// The type in the file.
-        found: Dtype,
-    },
-    /// A tensor that belongs to no part of the model.
-    #[error("{file}: tensor `{tensor}` belongs to no part of this model")]
-    Unknown {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-    },
-    /// A weight that is infinite or not a number.
-    #[error("{file}: tensor `{tensor}` holds a value that is not finite")]
-    NotFinite {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-    },
-}
-
-const FILE: &str = "model.safetensors";
+use std::convert::Infallible;
+use std::path::Path;
 
 /// Reads the weights of a model folder onto a device.
 ///
 /// # Errors
 /// Names the file and the tensor, what was found and what was expected.
-pub fn load(dir: &Path, config: &ModelConfig, device: &Device) -> Result<Decoder, Error> {
-    let file = dir.join(FILE);
-    let bytes = std::fs::read(&file).map_err(|cause| Error::Read { file: file.clone(), cause })?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|cause| Error::Format { file: file.clone(), cause })?;
-    let expected: HashMap<String, Vec<usize>> = config.tensors().into_iter().collect();
-    let mut unknown: Vec<&str> = tensors.names().into_iter().filter(|name| !belongs(name, &expected)).collect();
-    unknown.sort_unstable();
-    if let Some(tensor) = unknown.first() {
-        return Err(Error::Unknown { file, tensor: (*tensor).to_owned() });
-    }
-    build(config, device, |name, shape| {
-        let Ok(view) = tensors.tensor(name) else {
-            return Err(Error::Missing { file: file.clone(), tensor: name.into(), expected: shape.into() });
-        };
-        read(&file, name, shape, &view)
-    })
-}
-
-/// A tied model may ship its head a second time.
-fn belongs(name: &str, expected: &HashMap<String, Vec<usize>>) -> bool {
-    expected.contains_key(name) || name == "lm_head.weight"
-}
-
-fn read(file: &Path, name: &str, shape: &[usize], view: &TensorView<'_>) -> Result<Vec<f32>, Error> {
-    let (file, tensor) = (file.to_owned(), name.to_owned());
-    if view.shape() != shape {
-        return Err(Error::Shape { file, tensor, found: view.shape().into(), expected: shape.into() });
-    }
-    let dtype = match view.dtype() {
-        Dtype::F32 => DType::F32,
-        Dtype::F16 => DType::F16,
-        Dtype::BF16 => DType::BF16,
-        found => return Err(Error::Type { file, tensor, found }),
-    };
-    let data = TensorData::from_bytes_vec(view.data().to_vec(), shape.to_vec(), dtype);
-    let values = values(data);
-    if values.iter().any(|v| !v.is_finite()) {
-        return Err(Error::NotFinite { file, tensor });
-    }
-    Ok(values)
+pub fn load(checkpoint: &Checkpoint, config: &ModelConfig, device: &Device) -> Result<Decoder, Error> {
+    build(config, device, |name, _, turned| checkpoint.read(name, turned))
 }
 
 /// A decoder with random weights: projections and embedding normal with a variance of one over
@@ -145,7 +32,7 @@ fn read(file: &Path, name: &str, shape: &[usize], view: &TensorView<'_>) -> Resu
 /// (GPT-2), biases zero, norms one.
 pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
     let depth = (2.0 * config.num_hidden_layers as f64).sqrt();
-    let fill = |name: &str, shape: &[usize]| {
+    let fill = |name: &str, shape: &[usize], turned: bool| {
         let count = shape.iter().product();
         if name.ends_with("bias") {
             return Ok(vec![0.0; count]);
@@ -156,7 +43,8 @@ pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
         let residual = name.contains("o_proj") || name.contains("down_proj");
         let std = (shape[shape.len() - 1] as f64).powf(-0.5) / if residual { depth } else { 1.0 };
         let mut rng = seed.child(name, 0).rng();
-        Ok::<_, std::convert::Infallible>((0..count).map(|_| (std * rng.normal()) as f32).collect())
+        let values: Vec<f32> = (0..count).map(|_| (std * rng.normal()) as f32).collect();
+        Ok::<_, Infallible>(if turned { transpose(&values, shape[0], shape[1]) } else { values })
     };
     match build(config, device, fill) {
         Ok(decoder) => decoder,
@@ -164,119 +52,171 @@ pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
     }
 }
 
-/// Makes a decoder from `tensor(name, shape)`, which gives each tensor in Hugging Face's layout.
+/// Makes a decoder from `tensor(name, shape, turned)`, which gives the values of each tensor of
+/// Hugging Face's layout, turned from `[out, in]` to `[in, out]` where asked.
 fn build<E>(
     config: &ModelConfig,
     device: &Device,
-    mut tensor: impl FnMut(&str, &[usize]) -> Result<Vec<f32>, E>,
+    mut tensor: impl FnMut(&str, &[usize], bool) -> Result<Vec<f32>, E>,
 ) -> Result<Decoder, E> {
-    let mut parts = HashMap::new();
-    for (name, shape) in config.tensors() {
-        let data = TensorData::new(tensor(&name, &shape)?, shape);
-        parts.insert(name, data);
-    }
-    let mut take = |name: &str| parts.remove(name).expect("listed by ModelConfig::tensors");
+    let shapes: HashMap<String, Vec<usize>> = config.tensors().into_iter().collect();
+    let mut data = |name: &str, turned: bool| {
+        let mut shape = shapes[name].clone();
+        let values = tensor(name, &shape, turned)?;
+        if turned {
+            shape.reverse();
+        }
+        Ok::<_, E>(TensorData::new(values, shape))
+    };
     let vector = |data: TensorData| Param::from_tensor(Tensor::<1>::from_data(data, device));
     let matrix = |data: TensorData| Param::from_tensor(Tensor::<2>::from_data(data, device));
+    let embed_tokens = matrix(data("model.embed_tokens.weight", false)?);
     let mut layers = Vec::new();
     for index in 0..config.num_hidden_layers {
-        let mut get = |name: &str| take(&format!("model.layers.{index}.{name}"));
-        let mut linear = |name: &str, has_bias: bool| Linear {
-            weight: transposed(get(&format!("{name}.weight")), device),
-            bias: has_bias.then(|| vector(get(&format!("{name}.bias")))),
+        let at = |name: &str| format!("model.layers.{index}.{name}");
+        let mut linear = |name: &str| {
+            let bias = at(&format!("{name}.bias"));
+            Ok::<_, E>(Linear {
+                weight: matrix(data(&at(&format!("{name}.weight")), true)?),
+                bias: shapes.contains_key(&bias).then(|| data(&bias, false)).transpose()?.map(vector),
+            })
         };
-        let self_attn = Attention {
-            q_proj: linear("self_attn.q_proj", true),
-            k_proj: linear("self_attn.k_proj", true),
-            v_proj: linear("self_attn.v_proj", true),
-            o_proj: linear("self_attn.o_proj", false),
-            head_dim: config.head_dim(),
+        let [q_proj, k_proj, v_proj, o_proj] = [
+            linear("self_attn.q_proj")?,
+            linear("self_attn.k_proj")?,
+            linear("self_attn.v_proj")?,
+            linear("self_attn.o_proj")?,
+        ];
+        let [gate_proj, up_proj, down_proj] =
+            [linear("mlp.gate_proj")?, linear("mlp.up_proj")?, linear("mlp.down_proj")?];
+        let mut norm =
+            |name: &str| Ok::<_, E>(RmsNorm { gamma: vector(data(&at(name), false)?), epsilon: config.rms_norm_eps });
+        let [q_norm, k_norm] = match config.has_head_norms() {
+            true => [Some(norm("self_attn.q_norm.weight")?), Some(norm("self_attn.k_norm.weight")?)],
+            false => [None, None],
         };
-        let mlp = Mlp {
-            gate_proj: linear("mlp.gate_proj", false),
-            up_proj: linear("mlp.up_proj", false),
-            down_proj: linear("mlp.down_proj", false),
-        };
-        let mut norm = |name: &str| RmsNorm { gamma: vector(get(name)), epsilon: config.rms_norm_eps };
-        let input_layernorm = norm("input_layernorm.weight");
-        let post_attention_layernorm = norm("post_attention_layernorm.weight");
-        layers.push(Layer { input_layernorm, self_attn, post_attention_layernorm, mlp });
+        layers.push(Layer {
+            input_layernorm: norm("input_layernorm.weight")?,
+            self_attn: Attention { q_proj, k_proj, v_proj, o_proj, q_norm, k_norm, head_dim: config.head_dim() },
+            post_attention_layernorm: norm("post_attention_layernorm.weight")?,
+            mlp: Mlp { gate_proj, up_proj, down_proj },
+        });
     }
-    let decoder = Decoder {
-        embed_tokens: matrix(take("model.embed_tokens.weight")),
-        layers,
-        norm: RmsNorm { gamma: vector(take("model.norm.weight")), epsilon: config.rms_norm_eps },
-        lm_head: (!config.tie_word_embeddings).then(|| matrix(take("lm_head.weight"))),
-        rope_theta: config.rope_theta(),
+    let norm = RmsNorm { gamma: vector(data("model.norm.weight", false)?), epsilon: config.rms_norm_eps };
+    let lm_head = match config.tie_word_embeddings {
+        true => None,
+        false => Some(matrix(data("lm_head.weight", false)?)),
     };
+    let decoder = Decoder { embed_tokens, layers, norm, lm_head, rope_theta: config.rope_theta() };
     decoder.assert_shape(config);
     Ok(decoder)
-}
-
-/// `[out, in]` of the file as `[in, out]`, contiguous.
-fn transposed(data: TensorData, device: &Device) -> Param<Tensor<2>> {
-    let [rows, columns] = [data.shape()[0], data.shape()[1]];
-    let turned = transpose(&values(data), rows, columns);
-    Param::from_tensor(Tensor::from_data(TensorData::new(turned, [columns, rows]), device))
 }
 
 fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     (0..columns * rows).map(|i| values[(i % rows) * columns + i / rows]).collect()
 }
 
-/// Writes `model.safetensors` and `config.json` into a folder.
+/// Writes `model.safetensors` into a folder, each tensor in the type that `dtype` gives for its name.
 ///
 /// # Errors
-/// When a file cannot be written.
-pub fn save(decoder: &Decoder, config: &ModelConfig, dir: &Path) -> Result<(), Error> {
-    let write = |name: &str, bytes: &[u8]| {
-        let file = dir.join(name);
-        std::fs::write(&file, bytes).map_err(|cause| Error::Write { file, cause })
-    };
-    let named = tensors(decoder);
-    let bytes: Vec<(String, Vec<usize>, Vec<u8>)> = named
-        .into_iter()
-        .map(|(name, shape, values)| (name, shape, values.iter().flat_map(|v| v.to_le_bytes()).collect()))
-        .collect();
-    let views = bytes.iter().map(|(name, shape, data)| {
-        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), data).expect("four bytes a value"))
-    });
+/// When the file cannot be written.
+pub fn save(decoder: &Decoder, dir: &Path, dtype: impl Fn(&str) -> Dtype) -> Result<(), Error> {
+    let file = dir.join(FILE);
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    let file = safetensors::serialize(views, Some(metadata)).expect("valid views serialize");
-    write(FILE, &file)?;
-    let json = serde_json::to_string_pretty(&config.to_json("float32")).expect("a JSON value prints");
-    write("config.json", (json + "\n").as_bytes())
+    let stored = tensors(decoder).into_iter().map(|(name, tensor)| {
+        let stored = Stored { dtype: dtype(&name), shape: tensor.shape(), tensor };
+        (name, stored)
+    });
+    safetensors::serialize_to_file(stored, Some(metadata), &file).map_err(|e| Error::Write {
+        file,
+        cause: match e {
+            safetensors::SafeTensorError::IoError(cause) => cause,
+            other => std::io::Error::other(other),
+        },
+    })
 }
 
-/// Every tensor of the decoder in Hugging Face's layout.
-pub(crate) fn tensors(decoder: &Decoder) -> Vec<(String, Vec<usize>, Vec<f32>)> {
-    let mut all = Vec::new();
-    let mut vector = |name: String, param: &Param<Tensor<1>>| {
-        all.push((name, param.dims().to_vec(), values(param.val().into_data())));
-    };
-    vector("model.norm.weight".into(), &decoder.norm.gamma);
-    for (index, layer) in decoder.layers.iter().enumerate() {
-        let at = |name: &str| format!("model.layers.{index}.{name}");
-        vector(at("input_layernorm.weight"), &layer.input_layernorm.gamma);
-        vector(at("post_attention_layernorm.weight"), &layer.post_attention_layernorm.gamma);
-        for (name, linear) in linears(layer) {
-            if let Some(bias) = &linear.bias {
-                vector(at(&format!("{name}.bias")), bias);
+/// A tensor on its way to a file: read from the device when it is its turn.
+struct Stored<'a> {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    tensor: Named<'a>,
+}
+
+impl View for Stored<'_> {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        to_bytes(self.dtype, &self.tensor.values()).into()
+    }
+
+    fn data_len(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
+    }
+}
+
+/// A tensor of a decoder.
+pub(crate) enum Named<'a> {
+    Vector(&'a Param<Tensor<1>>),
+    Matrix(&'a Param<Tensor<2>>),
+    /// A projection, whose file has it turned.
+    Projection(&'a Param<Tensor<2>>),
+}
+
+impl Named<'_> {
+    /// Its shape in Hugging Face's layout.
+    fn shape(&self) -> Vec<usize> {
+        match self {
+            Self::Vector(param) => param.dims().to_vec(),
+            Self::Matrix(param) => param.dims().to_vec(),
+            Self::Projection(param) => param.dims().into_iter().rev().collect(),
+        }
+    }
+
+    /// Its values in that layout.
+    pub(crate) fn values(&self) -> Vec<f32> {
+        let list = |data: TensorData| data.convert::<f32>().try_into_vec().expect("converted to f32");
+        match self {
+            Self::Vector(param) => list(param.val().into_data()),
+            Self::Matrix(param) => list(param.val().into_data()),
+            Self::Projection(param) => {
+                let [inputs, outputs] = param.dims();
+                transpose(&list(param.val().into_data()), inputs, outputs)
             }
         }
     }
-    let mut matrix = |name: String, param: &Param<Tensor<2>>| {
-        all.push((name, param.dims().to_vec(), values(param.val().into_data())));
-    };
-    matrix("model.embed_tokens.weight".into(), &decoder.embed_tokens);
-    if let Some(head) = &decoder.lm_head {
-        matrix("lm_head.weight".into(), head);
-    }
+}
+
+/// Every tensor of the decoder under Hugging Face's name.
+pub(crate) fn tensors(decoder: &Decoder) -> Vec<(String, Named<'_>)> {
+    let mut all = vec![
+        ("model.embed_tokens.weight".to_owned(), Named::Matrix(&decoder.embed_tokens)),
+        ("model.norm.weight".to_owned(), Named::Vector(&decoder.norm.gamma)),
+    ];
+    all.extend(decoder.lm_head.as_ref().map(|head| ("lm_head.weight".to_owned(), Named::Matrix(head))));
     for (index, layer) in decoder.layers.iter().enumerate() {
+        let mut add = |name: &str, tensor| all.push((format!("model.layers.{index}.{name}"), tensor));
         for (name, linear) in linears(layer) {
-            let [inputs, outputs] = linear.weight.dims();
-            let turned = transpose(&values(linear.weight.val().into_data()), inputs, outputs);
-            all.push((format!("model.layers.{index}.{name}.weight"), vec![outputs, inputs], turned));
+            add(&format!("{name}.weight"), Named::Projection(&linear.weight));
+            if let Some(bias) = &linear.bias {
+                add(&format!("{name}.bias"), Named::Vector(bias));
+            }
+        }
+        for (name, norm) in [
+            ("input_layernorm", Some(&layer.input_layernorm)),
+            ("post_attention_layernorm", Some(&layer.post_attention_layernorm)),
+            ("self_attn.q_norm", layer.self_attn.q_norm.as_ref()),
+            ("self_attn.k_norm", layer.self_attn.k_norm.as_ref()),
+        ] {
+            if let Some(norm) = norm {
+                add(&format!("{name}.weight"), Named::Vector(&norm.gamma));
+            }
         }
     }
     all
@@ -292,8 +232,4 @@ fn linears(layer: &Layer) -> [(&'static str, &Linear); 7] {
         ("mlp.up_proj", &layer.mlp.up_proj),
         ("mlp.down_proj", &layer.mlp.down_proj),
     ]
-}
-
-fn values(data: TensorData) -> Vec<f32> {
-    data.convert::<f32>().try_into_vec().expect("converted to f32")
 }

@@ -2,11 +2,13 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use safetensors::SafeTensors;
 use sapo::learn::{Decoding, generate};
-use sapo::model::{Decoder, ModelConfig, padded_tokens, weights};
+use sapo::model::weights::{self, Checkpoint, Dtype};
+use sapo::model::{Decoder, ModelConfig, padded_tokens};
 use sapo::rollout::FinishReason;
 use sapo::seed::Seed;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const VOCAB: usize = 40;
 
@@ -45,19 +47,61 @@ fn assert_close(a: &[f32], b: &[f32]) {
     }
 }
 
+/// The checkpoints of the reference implementation: Qwen2 and Qwen3, tied or not, in every type and in shards.
+fn golden_models() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models");
+    let mut dirs: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    dirs.sort();
+    assert!(dirs.len() >= 6);
+    dirs
+}
+
+fn open(dir: &Path) -> (ModelConfig, Checkpoint) {
+    let config = ModelConfig::load(dir).unwrap();
+    let checkpoint = Checkpoint::open(dir, &config).unwrap();
+    (config, checkpoint)
+}
+
 #[test]
-fn logits_equal_those_of_the_reference_implementation() {
-    for name in ["qwen2-tied", "qwen2-untied"] {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-        let config = ModelConfig::load(&dir).unwrap();
-        let model = weights::load(&dir, &config, &Device::flex()).unwrap();
+fn logits_and_greedy_tokens_equal_those_of_the_reference_implementation() {
+    for dir in golden_models() {
+        let (config, checkpoint) = open(&dir);
+        let model = weights::load(&checkpoint, &config, &Device::flex()).unwrap();
         let golden: serde_json::Value =
-            serde_json::from_str(&std::fs::read_to_string(dir.join("logits.json")).unwrap()).unwrap();
+            serde_json::from_str(&std::fs::read_to_string(dir.join("computed.json")).unwrap()).unwrap();
         let rows: Vec<Vec<u32>> = serde_json::from_value(golden["rows"].clone()).unwrap();
         let logits: Vec<Vec<Vec<f32>>> = serde_json::from_value(golden["logits"].clone()).unwrap();
         for (row, expected) in rows.iter().zip(logits) {
             assert_close(&full(&model, row), &expected.concat());
         }
+        let greedy: Vec<Vec<u32>> = serde_json::from_value(golden["greedy"].clone()).unwrap();
+        let groups = generate(&model, &rows, 1, &decoding(0.0, 32), &[], Seed::new(1));
+        for (group, expected) in groups.iter().zip(greedy) {
+            let ids: Vec<u32> = group[0].tokens.iter().map(|token| token.id).collect();
+            assert_eq!(ids, expected, "{}", dir.display());
+        }
+    }
+}
+
+#[test]
+fn checkpoints_survive_loading_and_saving_byte_for_byte() {
+    for dir in golden_models() {
+        let (config, checkpoint) = open(&dir);
+        let model = weights::load(&checkpoint, &config, &Device::flex()).unwrap();
+        let saved = tempfile::tempdir().unwrap();
+        weights::save(&model, saved.path(), |name| checkpoint.dtype(name)).unwrap();
+        let after = std::fs::read(saved.path().join("model.safetensors")).unwrap();
+        let after = SafeTensors::deserialize(&after).unwrap();
+        let files = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+        let mut tensors = 0;
+        for file in files.filter(|file| file.extension().is_some_and(|end| end == "safetensors")) {
+            let before = std::fs::read(file).unwrap();
+            for (name, view) in SafeTensors::deserialize(&before).unwrap().iter() {
+                assert_eq!(after.tensor(name).unwrap(), view, "{name}");
+                tensors += 1;
+            }
+        }
+        assert_eq!(after.len(), tensors, "{}", dir.display());
     }
 }
 
@@ -154,11 +198,13 @@ fn saving_and_loading_changes_no_byte() {
         let config = config(tied);
         let decoder = weights::random(&config, Seed::new(1), &Device::flex().autodiff());
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        weights::save(&decoder, &config, a.path()).unwrap();
-        let read = ModelConfig::load(a.path()).unwrap();
+        weights::save(&decoder, a.path(), |_| Dtype::F32).unwrap();
+        config.save(a.path()).unwrap();
+        let (read, checkpoint) = open(a.path());
         assert_eq!(read.eos_token_ids(a.path()).unwrap(), [3, 5]);
-        let again = weights::load(a.path(), &read, &Device::flex().autodiff()).unwrap();
-        weights::save(&again.valid(), &read, b.path()).unwrap();
+        let again = weights::load(&checkpoint, &read, &Device::flex().autodiff()).unwrap();
+        weights::save(&again.valid(), b.path(), |_| Dtype::F32).unwrap();
+        read.save(b.path()).unwrap();
         for file in ["model.safetensors", "config.json"] {
             let bytes = |dir: &Path| std::fs::read(dir.join(file)).unwrap();
             assert_eq!(bytes(a.path()), bytes(b.path()), "{file}");

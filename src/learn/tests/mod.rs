@@ -197,5 +197,5 @@ fn visit_order(model: &Decoder) -> Vec<f32> {
 }
 
 fn flatten_weights(model: &Decoder) -> Vec<f32> {
-    weights::tensors(model).into_iter().flat_map(|(_, _, values)| values).collect()
+    weights::tensors(model).into_iter().flat_map(|(_, tensor)| tensor.values()).collect()
 }
