@@ -21,7 +21,7 @@ const COMPLETION_TOKENS: usize = 16;
 
 fn model() -> Decoder {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tiny");
-    let config = ModelConfig::load(&dir).expect("the embedded model is there");
+    let config = ModelConfig::load(&dir.join("config.json")).expect("the embedded model is there");
     weights::load(
         &Checkpoint::open(&dir, &config).expect("the embedded model is whole"),
         &config,
@@ -54,6 +54,7 @@ fn train() -> TrainConfig {
         num_iterations: 1,
         minibatch_size: 0,
         micro_batch_size: 0,
+        gradient_checkpointing: false,
         mask_truncated_completions: false,
         max_grad_norm: 1.0,
         adam_beta1: 0.9,

@@ -24,6 +24,9 @@ pub struct RoundRecord {
     pub external_groups: usize,
     /// Rollouts of the other agents in the pool.
     pub pool_groups: usize,
+    /// Rollouts of the other agents that could not be used: of an unknown task, without a completion, or
+    /// with a prompt that is too long for this agent's model.
+    pub pool_dropped: usize,
     /// Share of the pool with an advantage that is not zero.
     pub pool_nonzero_frac: Option<f64>,
     /// Mean loss of the optimizer steps.
@@ -43,6 +46,8 @@ pub struct RoundRecord {
     pub foreign_logp: Option<f64>,
     /// Share of own completions whose text encodes to other tokens than were generated.
     pub reencode_mismatch_frac: Option<f64>,
+    /// Own and held-out questions left out because their prompts are too long.
+    pub overlong_prompts: usize,
     /// Completions generated.
     pub completions: usize,
     /// Mean tokens of an own completion.
@@ -72,6 +77,7 @@ impl RoundRecord {
             ("own_groups", self.own_groups.to_string()),
             ("external_groups", self.external_groups.to_string()),
             ("pool_groups", self.pool_groups.to_string()),
+            ("pool_dropped", self.pool_dropped.to_string()),
             ("pool_nonzero_frac", number(self.pool_nonzero_frac)),
             ("loss", number(self.loss)),
             ("grad_norm", number(self.grad_norm)),
@@ -81,6 +87,7 @@ impl RoundRecord {
             ("own_logp", number(self.own_logp)),
             ("foreign_logp", number(self.foreign_logp)),
             ("reencode_mismatch_frac", number(self.reencode_mismatch_frac)),
+            ("overlong_prompts", self.overlong_prompts.to_string()),
             ("completions", self.completions.to_string()),
             ("completion_length", number(self.completion_length)),
             ("clipped_completions", number(self.clipped_completions)),

@@ -35,7 +35,7 @@ pub struct Tokenizer {
 
 struct Template {
     file: PathBuf,
-    source: String,
+    environment: Environment<'static>,
     bos_token: String,
     eos_token: String,
 }
@@ -105,6 +105,11 @@ impl Tokenizer {
         self.prompts.decode(tokens, false).unwrap_or_default()
     }
 
+    /// Whether there is a token with this id.
+    pub fn has_id(&self, id: u32) -> bool {
+        self.prompts.id_to_token(id).is_some()
+    }
+
     /// The id of a token given by its text.
     pub fn token_id(&self, token: &str) -> Option<u32> {
         self.prompts.token_to_id(token)
@@ -158,22 +163,14 @@ impl Template {
             Json::String(token) => token.clone(),
             object => object["content"].as_str().unwrap_or_default().to_owned(),
         };
-        let template = Self { file, source, bos_token: token("bos_token"), eos_token: token("eos_token") };
+        let (bos_token, eos_token) = (token("bos_token"), token("eos_token"));
+        let environment = environment(source).map_err(|e| refused(&file, &e))?;
+        let template = Self { file, environment, bos_token, eos_token };
         template.render(None, "probe")?;
         Ok(Some(template))
     }
 
     fn render(&self, system: Option<&str>, text: &str) -> Result<String, Error> {
-        let mut environment = Environment::new();
-        environment.set_fuel(Some(TEMPLATE_FUEL));
-        // as transformers sets up jinja2
-        environment.set_syntax(
-            SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the default delimiters"),
-        );
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-        environment.add_function("raise_exception", |message: String| -> Result<Value, minijinja::Error> {
-            Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, message))
-        });
         let message = |role: &str, content: &str| context! { role => role, content => content };
         let mut messages: Vec<Value> = system.map(|s| message("system", s)).into_iter().collect();
         messages.push(message("user", text));
@@ -184,11 +181,32 @@ impl Template {
             bos_token => &self.bos_token,
             eos_token => &self.eos_token,
         };
-        environment.render_named_str("chat_template", &self.source, values).map_err(|e| Error {
-            file: self.file.clone(),
-            problem: format!("the chat template cannot be rendered: {e:#}"),
-        })
+        let template = self.environment.get_template(TEMPLATE).expect("it was added when the folder was read");
+        template.render(values).map_err(|e| refused(&self.file, &e))
     }
+}
+
+fn refused(file: &Path, e: &minijinja::Error) -> Error {
+    Error { file: file.to_owned(), problem: format!("the chat template cannot be rendered: {e:#}") }
+}
+
+const TEMPLATE: &str = "chat_template";
+
+/// A template in an environment like the one that transformers sets up in jinja2.
+fn environment(source: String) -> Result<Environment<'static>, minijinja::Error> {
+    let fail = |problem: String| minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, problem);
+    let mut environment = Environment::new();
+    environment.set_fuel(Some(TEMPLATE_FUEL));
+    environment.set_syntax(
+        SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the default delimiters"),
+    );
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.add_function("raise_exception", move |message: String| Err::<Value, _>(fail(message)));
+    // jinja2 escapes for HTML here, transformers does not
+    let json = move |value: &Value| serde_json::to_string(value).map_err(|e| fail(e.to_string()));
+    environment.add_filter("tojson", json);
+    environment.add_template_owned(TEMPLATE, source)?;
+    Ok(environment)
 }
 
 /// The end-of-sequence token of tokenizers made by [`train`].

@@ -44,6 +44,9 @@ pub(super) struct Args {
     /// Longest completion in tokens [default: 128, or as many as the model has positions for]
     #[arg(long, value_name = "N")]
     max_completion_length: Option<usize>,
+    /// Where to compute
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    device: DeviceKind,
     /// Print one JSON object a completion
     #[arg(long)]
     json: bool,
@@ -73,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
          less the prompt's {})",
         prompt.len()
     );
-    let model = base.weights(&args.model, &DeviceConfig { kind: DeviceKind::Auto, index: 0 }.open()?)?.inference();
+    let model = base.weights(&DeviceConfig::of(args.device).open()?)?.inference();
     let decoding =
         Decoding { temperature: if args.greedy { 0.0 } else { t }, top_k: 0, top_p: 1.0, max_completion_length };
     let shown = base.tokenizer.decode(&prompt);

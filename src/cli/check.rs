@@ -1,7 +1,7 @@
 //! `sapo check`: validates an experiment and prints its plan.
 
-use super::threads;
-use crate::experiment::{Base, Experiment, Plan};
+use super::{overrides, threads};
+use crate::experiment::{DeviceKind, Experiment, Models, Plan};
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,16 +14,21 @@ pub(super) struct Args {
     /// Override a key of it, e.g. --set swarm.selection=uniform
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Where to compute, instead of the experiment's device.kind
+    #[arg(long, value_name = "KIND")]
+    device: Option<DeviceKind>,
     /// Agents that work at the same time [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let experiment = Experiment::load(&args.experiment, &args.set)?;
+    let experiment = Experiment::load(&args.experiment, &overrides(&args.set, args.device))?;
     let plan = Plan::new(&experiment, threads(args.threads)).with_context(|| args.experiment.display().to_string())?;
-    let path = &experiment.model.path;
-    Base::open(path)?.weights(path, &experiment.device.open()?)?;
     write!(std::io::stdout(), "{plan}")?;
+    plan.fits()?;
+    if experiment.model.random_weights.is_none() {
+        Models::open(&experiment)?.weights(&experiment.device.open()?)?;
+    }
     Ok(())
 }

@@ -8,8 +8,9 @@ mod report;
 mod run;
 mod tasks;
 
+use crate::experiment::DeviceKind;
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 /// A swarm of language models that post-train by RL and share rollouts (SAPO, arXiv 2509.08721).
 #[derive(Debug, Parser)]
@@ -50,6 +51,13 @@ impl Cli {
             Command::Tasks(args) => tasks::run(args),
         }
     }
+}
+
+/// The overrides, with the device of the command line among them.
+fn overrides(set: &[String], device: Option<DeviceKind>) -> Vec<String> {
+    let name = device.as_ref().and_then(ValueEnum::to_possible_value);
+    let device = name.map(|name| format!("device.kind=\"{}\"", name.get_name()));
+    set.iter().cloned().chain(device).collect()
 }
 
 /// Agents that work at the same time: what was asked for, else one a core.

@@ -20,7 +20,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let recipe = Recipe::load(&args.recipe, &args.set)?;
-    let device = DeviceConfig { kind: DeviceKind::Cpu, index: 0 }.open()?;
+    let device = DeviceConfig::of(DeviceKind::Cpu).open()?;
     let steps = recipe.train.steps;
     let mut progress = Progress::new(steps as u64, "steps");
     let workers = Workers::new(threads(None)).context("no thread can be started")?;

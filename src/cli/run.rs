@@ -1,8 +1,8 @@
 //! `sapo run`: an experiment from its TOML to its table and plots.
 
 use super::progress::Progress;
-use super::threads;
-use crate::experiment::{self, Experiment, Plan, Results};
+use super::{overrides, threads};
+use crate::experiment::{self, DeviceKind, Experiment, Plan, Results};
 use crate::report;
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -22,15 +22,19 @@ pub(super) struct Args {
     /// Set aside the results of another experiment in that folder, under a new name
     #[arg(long)]
     fresh: bool,
+    /// Where to compute, instead of the experiment's device.kind
+    #[arg(long, value_name = "KIND")]
+    device: Option<DeviceKind>,
     /// Agents that work at the same time; the numbers do not depend on it [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let experiment = Experiment::load(&args.experiment, &args.set)?;
+    let experiment = Experiment::load(&args.experiment, &overrides(&args.set, args.device))?;
     let threads = threads(args.threads);
-    Plan::new(&experiment, threads).with_context(|| args.experiment.display().to_string())?;
+    let plan = Plan::new(&experiment, threads).with_context(|| args.experiment.display().to_string())?;
+    plan.fits()?;
     let name = args.experiment.file_stem().context("an experiment file has a name")?;
     let dir = args.out.unwrap_or_else(|| PathBuf::from("results").join(name));
     let results = Results::open(&dir, &experiment, args.fresh)?;

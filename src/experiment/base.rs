@@ -1,34 +1,69 @@
-//! The model folder that agents start from, checked once before anything runs.
+//! A model folder that agents start from, checked once before anything runs.
 
 use super::device::Device;
-use crate::learn::TrainConfig;
-use crate::model::weights::{self, Checkpoint};
+use crate::model::weights::{self, Checkpoint, Dtype};
 use crate::model::{Decoder, ModelConfig};
-use crate::policy::{Policy, QwenPolicy};
+use crate::policy::Language;
+use crate::seed::Seed;
 use crate::tokenizer::Tokenizer;
-use anyhow::{Result, ensure};
-use std::path::Path;
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A model with its tokenizer.
+/// A model with its tokenizer; its weights are read later.
 pub struct Base {
+    dir: PathBuf,
     /// The shape.
     pub config: ModelConfig,
     /// Text to tokens.
     pub tokenizer: Arc<Tokenizer>,
     /// Ids that end a completion.
     pub eos: Vec<u32>,
+    /// `None` for random weights.
+    checkpoint: Option<Checkpoint>,
 }
 
+/// What a saved model takes over from the folder that it comes from, where there is such a file.
+const COMPANIONS: [&str; 9] = [
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+    "merges.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+];
+
 impl Base {
-    /// Reads everything but the weights of a model folder.
+    /// Reads everything of a model folder but the values of its weights.
     ///
     /// # Errors
     /// Names the file that is missing or wrong, or the parts that do not fit together.
     pub fn open(dir: &Path) -> Result<Self> {
-        let config = ModelConfig::load(dir)?;
+        let config = ModelConfig::load(&dir.join("config.json"))?;
+        let eos = config.eos_token_ids(Some(dir))?;
+        let base = Self::new(dir, config, eos)?;
+        if let Some(id) = base.eos.iter().find(|id| !base.tokenizer.has_id(**id)) {
+            bail!("{}: eos_token_id {id}, expected an id of tokenizer.json", dir.display());
+        }
+        let checkpoint = Some(Checkpoint::open(dir, &base.config)?);
+        Ok(Self { checkpoint, ..base })
+    }
+
+    /// The tokenizer of a folder with random weights in the shape of a `config.json` from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Base::open`].
+    pub fn random(dir: &Path, shape: &Path) -> Result<Self> {
+        let config = ModelConfig::load(shape)?;
+        let eos = config.eos_token_ids(None)?;
+        Self::new(dir, config, eos)
+    }
+
+    fn new(dir: &Path, config: ModelConfig, eos: Vec<u32>) -> Result<Self> {
         let tokenizer = Tokenizer::load(dir)?;
-        let eos = config.eos_token_ids(dir)?;
         let (ids, rows) = (tokenizer.vocab_size(), config.vocab_size);
         ensure!(
             ids <= rows,
@@ -42,22 +77,55 @@ impl Base {
             dir.join("config.json").display()
         );
         if let Some(id) = eos.iter().find(|id| **id as usize >= rows) {
-            anyhow::bail!("{}: eos_token_id {id}, expected less than vocab_size {rows}", dir.display());
+            bail!("{}: eos_token_id {id}, expected less than vocab_size {rows}", dir.display());
         }
-        Ok(Self { config, tokenizer: Arc::new(tokenizer), eos })
+        Ok(Self { dir: dir.to_owned(), config, tokenizer: Arc::new(tokenizer), eos, checkpoint: None })
     }
 
-    /// Reads the weights onto a device.
+    /// Reads the weights onto a device, or makes them.
     ///
     /// # Errors
     /// Names the tensor, what was found and what was expected.
-    pub fn weights(&self, dir: &Path, device: &Device) -> Result<Decoder> {
-        Ok(weights::load(&Checkpoint::open(dir, &self.config)?, &self.config, device)?)
+    pub fn weights(&self, device: &Device) -> Result<Decoder> {
+        match &self.checkpoint {
+            Some(checkpoint) => Ok(weights::load(checkpoint, &self.config, device)?),
+            None => Ok(weights::random(&self.config, Seed::new(0).child("weights", 0), device)),
+        }
     }
 
-    /// A policy that starts from these weights.
-    pub fn policy(&self, model: &Decoder, system_prompt: Option<&str>, train: &TrainConfig) -> Box<dyn Policy> {
-        let system_prompt = system_prompt.map(ToOwned::to_owned);
-        Box::new(QwenPolicy::new(model, Arc::clone(&self.tokenizer), system_prompt, self.eos.clone(), train.clone()))
+    /// Most tokens that a prompt may have before a completion of this length.
+    pub fn room(&self, max_completion_length: usize) -> usize {
+        self.config.max_position_embeddings.saturating_sub(max_completion_length)
+    }
+
+    /// How its policies read and write text.
+    pub fn language(&self, system_prompt: Option<&str>, max_prompt_length: usize) -> Language {
+        Language {
+            tokenizer: Arc::clone(&self.tokenizer),
+            system_prompt: system_prompt.map(ToOwned::to_owned),
+            eos: self.eos.clone(),
+            max_prompt_length,
+        }
+    }
+
+    /// Saves a model that came from this one, its tensors in the types that they had, its other files
+    /// byte for byte as they are.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn save(&self, model: &Decoder, dir: &Path) -> Result<()> {
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        for name in COMPANIONS.iter().filter(|name| self.dir.join(name).exists()) {
+            let to = dir.join(name);
+            std::fs::copy(self.dir.join(name), &to).with_context(|| format!("{}: cannot be written", to.display()))?;
+        }
+        match &self.checkpoint {
+            Some(checkpoint) => weights::save(model, dir, |tensor| checkpoint.dtype(tensor))?,
+            None => {
+                weights::save(model, dir, |_| Dtype::F32)?;
+                self.config.save(dir)?;
+            }
+        }
+        Ok(())
     }
 }

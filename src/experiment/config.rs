@@ -2,6 +2,7 @@
 //!
 //! There are no defaults for what shapes a result: the file states every number.
 
+use super::base::Base;
 use super::device::DeviceConfig;
 use super::{source, toml_file};
 use crate::learn::{Decoding, TrainConfig};
@@ -46,11 +47,18 @@ pub struct Experiment {
 pub struct ModelTable {
     /// A folder in Hugging Face's layout.
     pub path: PathBuf,
-    /// Type of weights, gradients and optimizer.
+    /// Random weights in the shape of this `config.json`, instead of those of the folder: for trials
+    /// of a size whose weights are not at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random_weights: Option<PathBuf>,
+    /// Type of the matrices that completions are generated with. All else is f32.
     pub dtype: Dtype,
     /// Goes before the question where the chat template has a place for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
+    /// Whether every run ends with saving the model of every agent, beside its CSV files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub save: bool,
 }
 
 /// Types of weights.
@@ -59,6 +67,8 @@ pub struct ModelTable {
 pub enum Dtype {
     /// 32-bit floats.
     F32,
+    /// The upper halves of 32-bit floats.
+    Bf16,
 }
 
 /// The `[tasks]` table.
@@ -88,6 +98,10 @@ pub struct TasksTable {
 pub struct GenerateTable {
     /// Completions a question.
     pub num_generations: usize,
+    /// Longest prompt in tokens; 0 for as long as the model has positions for it and a completion.
+    pub max_prompt_length: usize,
+    /// What is done with a question whose prompt is longer.
+    pub overlong_prompts: Overlong,
     /// Longest completion in tokens.
     pub max_completion_length: usize,
     /// Divides the logits; 0 is greedy.
@@ -98,6 +112,16 @@ pub struct GenerateTable {
     pub top_k: usize,
 }
 
+/// What is done with a question whose prompt is too long. It is never cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overlong {
+    /// The run ends with an error.
+    Error,
+    /// It is left out, and counted in `overlong_prompts`.
+    Drop,
+}
+
 /// The `[swarm]` table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,18 +130,22 @@ pub struct SwarmTable {
     pub agents: usize,
     /// The rule of the draw.
     pub selection: Selection,
-    /// Agents with tasks of their own.
+    /// Agents with a model or tasks of their own.
     #[serde(default, rename = "agent", skip_serializing_if = "Vec::is_empty")]
     pub specialists: Vec<SpecialistTable>,
 }
 
-/// A `[[swarm.agent]]` table: agents that are asked other tasks than the rest.
+/// A `[[swarm.agent]]` table: agents with a model or tasks of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpecialistTable {
     /// Their numbers, counted from 0.
     pub agents: Vec<u16>,
-    /// Names out of `tasks.names`.
+    /// A model folder of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<PathBuf>,
+    /// Names out of `tasks.names`; those of the swarm where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
     /// How often each is asked, in proportion; equally often when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,21 +233,53 @@ impl Experiment {
 
     fn specialists(&self) -> Result<BTreeMap<AgentId, TaskWeights>, String> {
         let mut all = BTreeMap::new();
+        let mut seen = Vec::new();
         for (i, table) in self.swarm.specialists.iter().enumerate() {
             let key = format!("swarm.agent[{i}]");
-            distinct(&format!("{key}.tasks"), &table.tasks)?;
-            let weights = weights(&key, &self.tasks.names, &table.tasks, table.weights.as_deref())?;
+            if table.tasks.is_empty() && table.model.is_none() {
+                return Err(format!("{key}: found neither tasks nor model, expected at least one of them"));
+            }
+            if table.tasks.is_empty() && table.weights.is_some() {
+                return Err(format!("{key}.weights: found weights without tasks, expected one for each of its tasks"));
+            }
+            let own = match &table.tasks[..] {
+                [] => None,
+                tasks => {
+                    distinct(&format!("{key}.tasks"), tasks)?;
+                    Some(weights(&key, &self.tasks.names, tasks, table.weights.as_deref())?)
+                }
+            };
             for &agent in &table.agents {
                 if usize::from(agent) >= self.swarm.agents {
                     let last = self.swarm.agents - 1;
                     return Err(format!("{key}.agents: found {agent}, expected 0 to {last} (swarm.agents - 1)"));
                 }
-                if all.insert(AgentId(agent), weights.clone()).is_some() {
+                if seen.contains(&agent) {
                     return Err(format!("{key}.agents: found {agent} a second time, expected each agent once"));
+                }
+                seen.push(agent);
+                if let Some(own) = &own {
+                    all.insert(AgentId(agent), own.clone());
                 }
             }
         }
         Ok(all)
+    }
+
+    /// The model folder that an agent starts from.
+    pub fn model_of(&self, agent: usize) -> &Path {
+        let tables = self.swarm.specialists.iter();
+        let own = tables.filter(|table| table.agents.iter().any(|&other| usize::from(other) == agent));
+        own.filter_map(|table| table.model.as_deref()).next().unwrap_or(&self.model.path)
+    }
+
+    /// Most tokens of a prompt of this model.
+    pub fn max_prompt_length(&self, base: &Base) -> usize {
+        let room = base.room(self.generate.max_completion_length);
+        match self.generate.max_prompt_length {
+            0 => room,
+            most => most.min(room),
+        }
     }
 
     /// How completions are decoded.

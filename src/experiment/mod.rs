@@ -5,6 +5,7 @@ mod base;
 mod config;
 mod cook;
 mod device;
+mod models;
 mod plan;
 mod recipe;
 mod results;
@@ -13,9 +14,12 @@ mod source;
 mod toml_file;
 
 pub use base::Base;
-pub use config::{Dtype, EvalTable, Experiment, GenerateTable, ModelTable, SpecialistTable, SwarmTable, TasksTable};
+pub use config::{
+    Dtype, EvalTable, Experiment, GenerateTable, ModelTable, Overlong, SpecialistTable, SwarmTable, TasksTable,
+};
 pub use cook::{Measured, Outcome};
 pub use device::{Device, DeviceConfig, DeviceKind};
+pub use models::Models;
 pub use plan::{Memory, Plan};
 pub use recipe::{Content, Form, ModelShape, Recipe, RecipeTasks, RecipeTrain};
 pub use results::{Results, RunFiles};

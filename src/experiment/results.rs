@@ -65,7 +65,7 @@ impl Results {
         rounds.row(&header)?;
         let mut timings = CsvFile::create(dir.join("timings.csv"))?;
         timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
-        Ok(RunFiles { rounds, timings, tasks })
+        Ok(RunFiles { dir, rounds, timings, tasks })
     }
 }
 
@@ -102,12 +102,18 @@ fn set_aside(dir: &Path) -> Result<()> {
 
 /// The files of one run, a row flushed as soon as it is known.
 pub struct RunFiles {
+    dir: PathBuf,
     rounds: CsvFile,
     timings: CsvFile,
     tasks: Vec<String>,
 }
 
 impl RunFiles {
+    /// Where they lie.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Writes the rows of a round. `seconds` are those of evaluating, generating and learning.
     ///
     /// # Errors

@@ -1,13 +1,13 @@
 //! Runs an experiment: mixes times seeds, a swarm each, a row an agent and round.
 
-use super::base::Base;
-use super::config::Experiment;
+use super::config::{Experiment, Overlong};
+use super::models::Models;
 use super::results::Results;
 use crate::record::RoundRecord;
 use crate::rollout::mean;
 use crate::seed::Seed;
-use crate::swarm::{Mix, Phase, Swarm, Workers};
-use anyhow::{Context, Result, anyhow, ensure};
+use crate::swarm::{Agent, Mix, Phase, Swarm, Workers};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -37,18 +37,19 @@ pub struct Progress {
 /// # Errors
 /// When the model or the device cannot be used, or a file cannot be written.
 pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch: impl FnMut(Progress)) -> Result<()> {
-    let base = Base::open(&experiment.model.path)?;
-    let device = experiment.device.open()?;
-    let model = base.weights(&experiment.model.path, &device)?;
+    let models = Models::open(experiment)?;
+    let weights = models.weights(&experiment.device.open()?)?;
     let runs = || experiment.seeds.iter().flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed)));
     let total = runs().count() as u64 * u64::from(experiment.rounds);
     // the same threads for all runs: each keeps the memory that it has freed
-    let workers = Arc::new(Workers::new(threads).context("no thread can be started")?);
+    let workers = match experiment.device.is_gpu() {
+        true => Workers::here(),
+        false => Workers::new(threads).context("no thread can be started")?,
+    };
+    let workers = Arc::new(workers);
     let mut done = 0;
     for (mix, seed) in runs() {
-        let system_prompt = experiment.model.system_prompt.as_deref();
-        let policies =
-            (0..experiment.swarm.agents).map(|_| base.policy(&model, system_prompt, &experiment.train)).collect();
+        let policies = models.policies(experiment, &weights);
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         let names = tasks.names();
         let mut swarm =
@@ -60,6 +61,7 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch
             let records = swarm.step(round, |phase| clock.start(phase));
             files.write(&records, clock.stop())?;
             stop_if_diverged(&records)?;
+            stop_if_overlong(experiment, &records)?;
             done += 1;
             let series = |of: fn(&RoundRecord) -> Option<f64>| records.iter().filter_map(of).collect::<Vec<_>>();
             let evaluated = series(|r| r.eval_reward);
@@ -69,6 +71,9 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch
             let own_reward = mean(&series(|r| r.own_reward));
             let train_reward = mean(&series(|r| r.train_reward));
             watch(Progress { mix, seed, round, done, total, own_reward, train_reward, eval_reward });
+        }
+        if experiment.model.save {
+            models.save(swarm.agents().iter().map(Agent::policy), &files.dir().join("models"))?;
         }
         files.finish()?;
     }
@@ -88,6 +93,22 @@ fn stop_if_diverged(records: &[RoundRecord]) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// # Errors
+/// When a prompt was too long and the experiment does not allow that.
+fn stop_if_overlong(experiment: &Experiment, records: &[RoundRecord]) -> Result<()> {
+    let record = records.iter().find(|record| record.overlong_prompts > 0);
+    match record.filter(|_| experiment.generate.overlong_prompts == Overlong::Error) {
+        None => Ok(()),
+        Some(record) => bail!(
+            "round {}, agent {}: {} prompts are longer than generate.max_prompt_length or the model allows; \
+             generate.overlong_prompts = \"drop\" leaves them out",
+            record.round,
+            record.agent,
+            record.overlong_prompts
+        ),
+    }
 }
 
 /// Seconds of each phase of a round.

@@ -5,7 +5,7 @@
 //! `t`; only those states, and none of the padding, leave this file.
 
 use crate::model::{Decoder, indices, padded_tokens};
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Int, Tensor};
 use std::collections::HashMap;
 
 /// One training row.
@@ -87,29 +87,67 @@ impl<'a> Batch<'a> {
     /// # Shapes
     /// - output: `[tokens, hidden]`
     pub(crate) fn hidden(&self, model: &Decoder) -> Tensor<2> {
-        let device = model.device();
-        let shortened: Vec<&[u32]> = self.prompts.iter().map(|p| &p[..p.len() - 1]).collect();
-        let mut prefix = model.prefill(&shortened);
-        if self.blocks.iter().enumerate().any(|(block, &prompt)| block != prompt) {
+        let mut prefix = model.prefill(&self.shortened_prompts());
+        if self.repeats_prompts() {
             prefix = prefix.map(|prefix| prefix.select(&self.blocks));
         }
+        let mut cache = model.cache(prefix, self.group, 0);
+        let (tokens, starts) = self.inputs(&model.device());
+        self.predicting(model.hidden(tokens, &starts, &mut cache))
+    }
+
+    /// The prompts without their last tokens, which the rows are fed.
+    pub(crate) fn shortened_prompts(&self) -> Vec<&[u32]> {
+        self.prompts.iter().map(|p| &p[..p.len() - 1]).collect()
+    }
+
+    /// The prompt of each block.
+    pub(crate) fn blocks(&self) -> &[usize] {
+        &self.blocks
+    }
+
+    /// Rows a block.
+    pub(crate) fn group(&self) -> usize {
+        self.group
+    }
+
+    /// True unless every block has a prompt of its own, in order.
+    pub(crate) fn repeats_prompts(&self) -> bool {
+        self.blocks.iter().enumerate().any(|(block, &prompt)| block != prompt)
+    }
+
+    fn completion(&self, row: usize) -> &[u32] {
+        self.rows[row].map_or(&[][..], |index| &self.examples[index].completion)
+    }
+
+    /// What the rows are fed, and the position of the first token of each.
+    ///
+    /// # Shapes
+    /// - output: `[rows, seq]`
+    pub(crate) fn inputs(&self, device: &Device) -> (Tensor<2, Int>, Vec<usize>) {
         let mut inputs = Vec::with_capacity(self.rows.len());
         let mut starts = Vec::with_capacity(self.rows.len());
-        let mut places = Vec::new();
-        for (row, example) in self.rows.iter().enumerate() {
+        for row in 0..self.rows.len() {
             let prompt = self.prompts[self.blocks[row / self.group]];
-            let completion = example.map_or(&[][..], |index| &self.examples[index].completion);
+            let completion = self.completion(row);
             let mut input = vec![prompt[prompt.len() - 1]];
             input.extend(&completion[..completion.len().saturating_sub(1)]);
             inputs.push(input);
             starts.push(prompt.len() - 1);
-            places.extend((0..completion.len()).map(|t| row * self.seq + t));
         }
         let inputs: Vec<&[u32]> = inputs.iter().map(Vec::as_slice).collect();
-        let tokens = padded_tokens(&inputs, self.seq, &device);
-        let mut cache = model.cache(prefix, self.group, 0);
-        let hidden = model.hidden(tokens, &starts, &mut cache);
+        (padded_tokens(&inputs, self.seq, device), starts)
+    }
+
+    /// Of the hidden states of all rows, those that predict a completion token.
+    ///
+    /// # Shapes
+    /// - hidden: `[rows, seq, hidden]`, output: `[tokens, hidden]`
+    pub(crate) fn predicting(&self, hidden: Tensor<3>) -> Tensor<2> {
         let [rows, seq, width] = hidden.dims();
+        let of_row = |row: usize| (0..self.completion(row).len()).map(move |t| row * seq + t);
+        let places: Vec<usize> = (0..rows).flat_map(of_row).collect();
+        let device = hidden.device();
         let hidden = hidden.reshape([rows * seq, width]);
         if places.len() == rows * seq { hidden } else { hidden.select(0, indices(&places, &device)) }
     }

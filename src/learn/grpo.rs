@@ -5,7 +5,7 @@
 //! is 1. A completion of advantage 0 adds nothing to the gradient when beta is 0 and is then not
 //! computed, but it counts in every denominator.
 
-use super::backward::backpropagate;
+use super::backward::Backward;
 use super::batch::{Batch, Example};
 use super::head;
 use super::optimizer::{Optimizer, OptimizerConfig};
@@ -54,6 +54,9 @@ pub struct TrainConfig {
     /// Completions a forward and backward pass; 0 takes the whole minibatch. Bounds memory, changes
     /// no gradient.
     pub micro_batch_size: usize,
+    /// Compute the activations of a layer again when its gradient is due, instead of keeping those of
+    /// all layers. Less memory for more time; changes no gradient.
+    pub gradient_checkpointing: bool,
     /// Leave completions that were cut off out of the loss and of its denominators.
     pub mask_truncated_completions: bool,
     /// Largest global norm of a gradient; 0 never clips.
@@ -289,7 +292,9 @@ impl Update<'_> {
             let owners: Vec<usize> = batch.owners().into_iter().map(|owner| part[owner]).collect();
             let old = old.map(|old| by_token(old, &owners));
             let reference = self.reference_logprobs(&batch);
-            backpropagate(model, &batch, self.temperature, &mut gradients, |range, logp| {
+            let (temperature, checkpointing) = (self.temperature, self.config.gradient_checkpointing);
+            let backward = Backward { model, batch: &batch, temperature, checkpointing };
+            backward.run(&mut gradients, |range, logp| {
                 let of_owners = |value: &dyn Fn(usize) -> f64| {
                     vector(owners[range.clone()].iter().map(|&i| value(i) as f32).collect(), &device)
                 };

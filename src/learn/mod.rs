@@ -6,6 +6,7 @@
 
 mod backward;
 mod batch;
+mod checkpointed;
 mod decode;
 mod generate;
 mod grpo;

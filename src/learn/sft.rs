@@ -1,6 +1,6 @@
 //! Supervised training: the mean negative log-prob of given completions. It makes the base model.
 
-use super::backward::backpropagate;
+use super::backward::Backward;
 use super::batch::{Batch, Example};
 use crate::model::Decoder;
 use burn::module::Module;
@@ -20,7 +20,8 @@ pub fn gradients(model: &Decoder, examples: &[Example], tokens: usize) -> (f64, 
     let batch = Batch::new(&examples);
     let mut gradients = GradientsAccumulator::new();
     let mut loss = 0.0;
-    backpropagate(&model, &batch, 1.0, &mut gradients, |_, logp: Tensor<1>| {
+    let backward = Backward { model: &model, batch: &batch, temperature: 1.0, checkpointing: false };
+    backward.run(&mut gradients, |_, logp: Tensor<1>| {
         loss -= f64::from(logp.clone().sum().into_scalar::<f32>()) / tokens as f64;
         logp.zeros_like() - 1.0 / tokens as f64
     });

@@ -7,7 +7,7 @@ use super::cache::{Cache, HIDDEN};
 use super::rope::Rope;
 use burn::module::Module;
 use burn::nn::{Linear, RmsNorm};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 
 /// Attention of one layer; fields carry Hugging Face's key names.
 #[derive(Module, Debug)]
@@ -157,6 +157,17 @@ pub(crate) fn rms_norm<const D: usize>(norm: &RmsNorm, x: Tensor<D>) -> Tensor<D
     x * scale * norm.gamma.val().unsqueeze()
 }
 
+/// `x W` in the type of `W`, as f32.
+///
+/// # Shapes
+/// - x: `[rows, in]`, weight: `[in, out]`, output: `[rows, out]`
+pub(crate) fn product(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
+    match weight.dtype() {
+        DType::F32 => x.matmul(weight),
+        _ => x.cast(FloatDType::BF16).matmul(weight).cast(FloatDType::F32),
+    }
+}
+
 /// `x W + b` as one product over all rows.
 ///
 /// # Shapes
@@ -165,7 +176,7 @@ pub(crate) fn linear(layer: &Linear, x: Tensor<3>) -> Tensor<3> {
     let [rows, seq, width] = x.dims();
     let weight = layer.weight.val();
     let out = weight.dims()[1];
-    let mut y = x.reshape([rows * seq, width]).matmul(weight);
+    let mut y = product(x.reshape([rows * seq, width]), weight);
     if let Some(bias) = &layer.bias {
         y = y + bias.val().unsqueeze();
     }

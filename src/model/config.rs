@@ -105,15 +105,15 @@ struct RopeParameters {
 }
 
 impl ModelConfig {
-    /// Reads `config.json` of a model folder.
+    /// Reads a `config.json`.
     ///
     /// # Errors
     /// When the file is missing, malformed, or asks for what the decoder does not implement.
-    pub fn load(dir: &Path) -> Result<Self, Error> {
-        let file = dir.join("config.json");
-        let text = std::fs::read_to_string(&file).map_err(|cause| Error::Read { file: file.clone(), cause })?;
-        let config: Self = serde_json::from_str(&text).map_err(|cause| Error::Parse { file: file.clone(), cause })?;
-        config.validate(&file)?;
+    pub fn load(file: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(file).map_err(|cause| Error::Read { file: file.to_owned(), cause })?;
+        let config: Self =
+            serde_json::from_str(&text).map_err(|cause| Error::Parse { file: file.to_owned(), cause })?;
+        config.validate(file)?;
         Ok(config)
     }
 
@@ -201,13 +201,14 @@ impl ModelConfig {
     }
 
     /// The end-of-sequence ids of `config.json` and then, where there is one, those of
-    /// `generation_config.json` that are new. The first is the one that ends a turn. Of the second
+    /// `generation_config.json` in a folder that are new. The first is the one that ends a turn. Of the second
     /// file nothing else is read: how to decode is the experiment's business.
     ///
     /// # Errors
     /// When `generation_config.json` exists but is not JSON.
-    pub fn eos_token_ids(&self, dir: &Path) -> Result<Vec<u32>, Error> {
+    pub fn eos_token_ids(&self, dir: Option<&Path>) -> Result<Vec<u32>, Error> {
         let mut ids = ids(&self.eos_token_id);
+        let Some(dir) = dir else { return Ok(ids) };
         let file = dir.join("generation_config.json");
         let text = match std::fs::read_to_string(&file) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(ids),

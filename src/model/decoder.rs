@@ -3,14 +3,14 @@
 //! `forward` gives all logits, `step` those of one new token a row, `prefill` the keys and values
 //! of prompts. All three run the same layers over the same [`Cache`].
 
-use super::attention::{Attention, causal_mask, linear, rms_norm};
+use super::attention::{Attention, causal_mask, linear, product, rms_norm};
 use super::cache::{Cache, Prefix};
 use super::config::ModelConfig;
 use super::rope::Rope;
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
 use burn::tensor::activation::silu;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
 
 /// The feed-forward part of a layer: `down(silu(gate(x)) * up(x))`.
 #[derive(Module, Debug)]
@@ -36,6 +36,29 @@ pub(crate) struct Layer {
     pub(crate) mlp: Mlp,
 }
 
+/// What all layers of a forward pass have in common.
+pub(crate) struct Pass {
+    rope: Rope,
+    causal: Option<Tensor<2>>,
+}
+
+impl Layer {
+    /// The residual stream after the layer, whose keys and values are number `index` of the cache.
+    ///
+    /// # Shapes
+    /// - x and output: `[rows, seq, hidden]`
+    pub(crate) fn forward(&self, index: usize, x: Tensor<3>, pass: &Pass, cache: &mut Cache) -> Tensor<3> {
+        let normed = rms_norm(&self.input_layernorm, x.clone());
+        let x = x + self.self_attn.forward(index, normed, &pass.rope, pass.causal.as_ref(), cache);
+        x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
+    }
+
+    /// Only writes its keys and values.
+    pub(crate) fn remember(&self, index: usize, x: Tensor<3>, pass: &Pass, cache: &mut Cache) {
+        self.self_attn.remember(index, &rms_norm(&self.input_layernorm, x), &pass.rope, cache);
+    }
+}
+
 /// A decoder-only language model; fields carry Hugging Face's key names.
 #[derive(Module, Debug)]
 pub struct Decoder {
@@ -57,6 +80,32 @@ impl Decoder {
     #[must_use]
     pub fn inference(&self) -> Self {
         self.valid()
+    }
+
+    /// A copy for generation whose matrices are bf16. Hidden states, norms, attention and logits stay
+    /// f32: only products with the weights are computed in bf16.
+    #[must_use]
+    pub fn in_bf16(&self) -> Self {
+        let half = |param: &Param<Tensor<2>>| Param::from_tensor(param.val().cast(FloatDType::BF16));
+        let linear = |l: &Linear| Linear { weight: half(&l.weight), bias: l.bias.clone() };
+        let mut copy = self.clone();
+        copy.embed_tokens = half(&self.embed_tokens);
+        copy.lm_head = self.lm_head.as_ref().map(half);
+        for layer in &mut copy.layers {
+            let (attention, mlp) = (&mut layer.self_attn, &mut layer.mlp);
+            for projection in [
+                &mut attention.q_proj,
+                &mut attention.k_proj,
+                &mut attention.v_proj,
+                &mut attention.o_proj,
+                &mut mlp.gate_proj,
+                &mut mlp.up_proj,
+                &mut mlp.down_proj,
+            ] {
+                *projection = linear(projection);
+            }
+        }
+        copy
     }
 
     /// An empty cache for this model, see [`Cache::new`].
@@ -86,8 +135,7 @@ impl Decoder {
     /// - tokens: `[rows, seq]`, rows being `group` a block of the cache
     /// - output: `[rows, seq, hidden]`
     pub fn hidden(&self, tokens: Tensor<2, Int>, starts: &[usize], cache: &mut Cache) -> Tensor<3> {
-        let x = self.layers_forward(tokens, starts, cache, false);
-        rms_norm(&self.norm, x)
+        self.final_norm(self.layers_forward(tokens, starts, cache, false))
     }
 
     fn layers_forward(
@@ -99,25 +147,44 @@ impl Decoder {
     ) -> Tensor<3> {
         let [rows, seq] = tokens.dims();
         assert_eq!(rows, starts.len(), "one start a row");
-        let device = self.device();
-        let table = self.embed_tokens.val();
-        let hidden = table.dims()[1];
-        let attention = &self.layers[0].self_attn;
-        let rope = Rope::new(starts, seq, attention.head_dim, self.rope_theta, &device);
-        let causal = causal_mask(seq, cache.len(), attention.share(), &device);
-
-        let mut x = table.select(0, tokens.reshape([rows * seq])).reshape([rows, seq, hidden]);
+        let pass = self.pass(starts, seq, cache.len());
+        let mut x = self.embed(tokens);
         for (index, layer) in self.layers.iter().enumerate() {
-            let normed = rms_norm(&layer.input_layernorm, x.clone());
             if keys_only && index + 1 == self.layers.len() {
-                layer.self_attn.remember(index, &normed, &rope, cache);
+                layer.remember(index, x.clone(), &pass, cache);
                 break;
             }
-            x = x + layer.self_attn.forward(index, normed, &rope, causal.as_ref(), cache);
-            x = x.clone() + layer.mlp.forward(rms_norm(&layer.post_attention_layernorm, x));
+            x = layer.forward(index, x, &pass, cache);
         }
         cache.advance(seq);
         x
+    }
+
+    /// What all layers of a forward pass have in common: rows of `seq` tokens after `len` earlier ones,
+    /// row `i` starting at position `starts[i]`.
+    pub(crate) fn pass(&self, starts: &[usize], seq: usize, len: usize) -> Pass {
+        let (device, attention) = (self.device(), &self.layers[0].self_attn);
+        Pass {
+            rope: Rope::new(starts, seq, attention.head_dim, self.rope_theta, &device),
+            causal: causal_mask(seq, len, attention.share(), &device),
+        }
+    }
+
+    /// Embeddings of tokens, in f32.
+    ///
+    /// # Shapes
+    /// - tokens: `[rows, seq]`, output: `[rows, seq, hidden]`
+    pub(crate) fn embed(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+        let [rows, seq] = tokens.dims();
+        let table = self.embed_tokens.val();
+        let hidden = table.dims()[1];
+        let x = table.select(0, tokens.reshape([rows * seq])).reshape([rows, seq, hidden]);
+        if x.dtype() == DType::F32 { x } else { x.cast(FloatDType::F32) }
+    }
+
+    /// The final norm.
+    pub(crate) fn final_norm(&self, x: Tensor<3>) -> Tensor<3> {
+        rms_norm(&self.norm, x)
     }
 
     /// Logits of hidden states.
@@ -125,7 +192,7 @@ impl Decoder {
     /// # Shapes
     /// - hidden: `[tokens, hidden]`, output: `[tokens, vocab]`
     pub fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {
-        hidden.matmul(self.head().transpose())
+        product(hidden, self.head().transpose())
     }
 
     /// The weights of the head.

@@ -12,3 +12,4 @@ pub(crate) use cache::indices;
 pub use cache::{Cache, Prefix};
 pub use config::{Error as ConfigError, ModelConfig};
 pub use decoder::{Decoder, padded_tokens};
+pub(crate) use decoder::{Layer, Pass};

@@ -9,9 +9,10 @@ mod scripted;
 mod tests;
 
 pub use crate::learn::{Decoding, TrainConfig, UpdateStats};
-pub use qwen::QwenPolicy;
+pub use qwen::{Language, QwenPolicy};
 pub use scripted::{ScriptedPolicy, Trained};
 
+use crate::model::Decoder;
 use crate::rollout::{Completion, Question, Rollout};
 use crate::seed::Seed;
 
@@ -28,14 +29,20 @@ pub struct TrainingRollout<'a> {
 
 /// A model that answers questions and learns from rollouts.
 pub trait Policy: Send {
-    /// `n` completions of each question.
+    /// `n` completions of each question, all of which can be asked.
     fn complete(&mut self, questions: &[Question], n: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>>;
 
     /// Learns from a training set. `decoding` is how the own completions were generated.
     fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats;
 
-    /// Tokens of a question's prompt.
-    fn prompt_length(&self, question: &Question) -> usize;
+    /// Tokens of a question's prompt; none where it cannot be asked, because the prompt is longer than
+    /// allowed or the chat template refuses the text.
+    fn prompt_length(&self, question: &Question) -> Option<usize>;
+
+    /// The language model, of a policy that is one.
+    fn decoder(&self) -> Option<&Decoder> {
+        None
+    }
 
     /// Whether an own completion's text would encode to other tokens than were generated.
     fn reencodes_differently(&self, completion: &Completion) -> bool;

@@ -12,37 +12,44 @@ use crate::tokenizer::Tokenizer;
 use burn::module::Module;
 use std::sync::Arc;
 
+/// How a policy reads and writes text.
+#[derive(Clone)]
+pub struct Language {
+    /// Text to tokens and back.
+    pub tokenizer: Arc<Tokenizer>,
+    /// Goes before the question where the chat template has a place for it.
+    pub system_prompt: Option<String>,
+    /// Ids that end a completion; the first is appended to the completions of others.
+    pub eos: Vec<u32>,
+    /// Most tokens of a prompt.
+    pub max_prompt_length: usize,
+}
+
 /// A language model that learns by GRPO.
 pub struct QwenPolicy {
     /// Taken out only while an update runs.
     model: Option<Decoder>,
     reference: Option<Decoder>,
-    tokenizer: Arc<Tokenizer>,
-    system_prompt: Option<String>,
-    eos: Vec<u32>,
+    language: Language,
+    /// Whether completions are generated from a copy in bf16.
+    half: bool,
     optimizer: Optimizer,
     config: TrainConfig,
 }
 
 impl QwenPolicy {
-    /// A policy that starts as a copy of `model`, which must live on an autodiff device. `eos` are
-    /// the ids that end a completion; the first is appended to the completions of others.
+    /// A policy that starts as a copy of `model`, which must live on an autodiff device. With `half`
+    /// it generates from a copy of its weights in bf16; all else is f32.
     ///
     /// # Panics
-    /// When `eos` is empty.
-    pub fn new(
-        model: &Decoder,
-        tokenizer: Arc<Tokenizer>,
-        system_prompt: Option<String>,
-        eos: Vec<u32>,
-        config: TrainConfig,
-    ) -> Self {
-        assert!(!eos.is_empty(), "a policy needs an end-of-sequence token");
+    /// When the language has no end of a completion.
+    pub fn new(model: &Decoder, language: Language, half: bool, config: TrainConfig) -> Self {
+        assert!(!language.eos.is_empty(), "a policy needs an end-of-sequence token");
         // a fork has leaves of its own, so that agents never meet in one graph
         let own = model.clone().fork(&model.device());
         let reference = (config.beta != 0.0).then(|| model.valid());
         let optimizer = Optimizer::new(config.optimizer());
-        Self { model: Some(own), reference, tokenizer, system_prompt, eos, optimizer, config }
+        Self { model: Some(own), reference, language, half, optimizer, config }
     }
 
     /// The model as it is now.
@@ -53,17 +60,18 @@ impl QwenPolicy {
         self.model.as_ref().expect("no update is running")
     }
 
-    fn prompt(&self, question: &Question) -> Vec<u32> {
-        self.tokenizer
-            .prompt(self.system_prompt.as_deref(), &question.text)
-            .expect("the template rendered when it was loaded and questions are not empty")
+    /// The prompt of a question; none where it cannot be asked.
+    fn prompt(&self, question: &Question) -> Option<Vec<u32>> {
+        let language = &self.language;
+        let prompt = language.tokenizer.prompt(language.system_prompt.as_deref(), &question.text).ok()?;
+        (prompt.len() <= language.max_prompt_length).then_some(prompt)
     }
 
     /// Tokens of a completion as another policy would encode its text.
     fn encode(&self, completion: &Completion) -> Vec<u32> {
-        let mut tokens = self.tokenizer.encode_completion(&completion.text);
+        let mut tokens = self.language.tokenizer.encode_completion(&completion.text);
         if completion.finish_reason == FinishReason::Stop {
-            tokens.push(self.eos[0]);
+            tokens.push(self.language.eos[0]);
         }
         tokens
     }
@@ -71,7 +79,7 @@ impl QwenPolicy {
     pub(super) fn examples(&self, training: &[TrainingRollout<'_>], longest: usize) -> Vec<Example> {
         let mut examples = Vec::new();
         for TrainingRollout { rollout, advantages, foreign } in training {
-            let prompt = self.prompt(&rollout.question);
+            let prompt = self.prompt(&rollout.question).expect("a rollout of the training set can be asked");
             for (completion, &advantage) in rollout.completions.iter().zip(advantages) {
                 let mut tokens = match foreign {
                     true => self.encode(completion),
@@ -89,12 +97,14 @@ impl QwenPolicy {
 
 impl Policy for QwenPolicy {
     fn complete(&mut self, questions: &[Question], n: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>> {
-        let prompts: Vec<Vec<u32>> = questions.iter().map(|q| self.prompt(q)).collect();
-        let groups = generate(&self.model().valid(), &prompts, n, decoding, &self.eos, seed);
+        let prompt = |question| self.prompt(question).expect("the question can be asked");
+        let prompts: Vec<Vec<u32>> = questions.iter().map(prompt).collect();
+        let model = if self.half { self.model().valid().in_bf16() } else { self.model().valid() };
+        let groups = generate(&model, &prompts, n, decoding, &self.language.eos, seed);
         let completion = |generated: crate::learn::Generated| {
             let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
             let ended = generated.finish_reason == FinishReason::Stop;
-            let text = self.tokenizer.decode(&ids[..ids.len() - usize::from(ended)]);
+            let text = self.language.tokenizer.decode(&ids[..ids.len() - usize::from(ended)]);
             Completion { text, finish_reason: generated.finish_reason, tokens: generated.tokens }
         };
         groups.into_iter().map(|group| group.into_iter().map(completion).collect()).collect()
@@ -115,13 +125,17 @@ impl Policy for QwenPolicy {
         stats
     }
 
-    fn prompt_length(&self, question: &Question) -> usize {
-        self.prompt(question).len()
+    fn prompt_length(&self, question: &Question) -> Option<usize> {
+        self.prompt(question).map(|prompt| prompt.len())
+    }
+
+    fn decoder(&self) -> Option<&Decoder> {
+        self.model.as_ref()
     }
 
     fn reencodes_differently(&self, completion: &Completion) -> bool {
         let ended = completion.finish_reason == FinishReason::Stop;
         let generated = &completion.tokens[..completion.tokens.len() - usize::from(ended)];
-        !self.tokenizer.encode_completion(&completion.text).into_iter().eq(generated.iter().map(|t| t.id))
+        !self.language.tokenizer.encode_completion(&completion.text).into_iter().eq(generated.iter().map(|t| t.id))
     }
 }

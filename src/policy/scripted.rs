@@ -58,8 +58,8 @@ impl Policy for ScriptedPolicy {
         UpdateStats::default()
     }
 
-    fn prompt_length(&self, question: &Question) -> usize {
-        question.text.chars().count()
+    fn prompt_length(&self, question: &Question) -> Option<usize> {
+        Some(question.text.chars().count())
     }
 
     fn reencodes_differently(&self, completion: &Completion) -> bool {

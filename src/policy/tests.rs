@@ -1,19 +1,24 @@
 //! A language model as a policy: which tokens it trains on.
 
-use super::qwen::QwenPolicy;
+use super::qwen::{Language, QwenPolicy};
 use super::{Decoding, Policy, TrainConfig, TrainingRollout};
 use crate::learn::{Example, LossType};
 use crate::model::{ModelConfig, weights};
 use crate::rollout::{AgentId, Completion, FinishReason, Question, Rollout, ScaleRewards, Token};
 use crate::seed::Seed;
 use crate::tokenizer::{self, Tokenizer};
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 use std::sync::Arc;
 
 const FIRST_EOS: u32 = 7;
 const SECOND_EOS: u32 = 3;
 
 fn policy() -> (QwenPolicy, Arc<Tokenizer>) {
+    policy_in(false)
+}
+
+/// One that generates in bf16 where `half` is set.
+fn policy_in(half: bool) -> (QwenPolicy, Arc<Tokenizer>) {
     let dir = tempfile::tempdir().unwrap();
     let texts: Vec<String> = (0..50).map(|i| format!("The answer is {i}.")).collect();
     tokenizer::train(&texts, 300, dir.path()).unwrap();
@@ -35,6 +40,7 @@ fn policy() -> (QwenPolicy, Arc<Tokenizer>) {
         num_iterations: 1,
         minibatch_size: 0,
         micro_batch_size: 0,
+        gradient_checkpointing: false,
         mask_truncated_completions: false,
         max_grad_norm: 1.0,
         adam_beta1: 0.9,
@@ -42,8 +48,13 @@ fn policy() -> (QwenPolicy, Arc<Tokenizer>) {
         adam_epsilon: 1e-8,
         warmup_steps: 0,
     };
-    let policy = QwenPolicy::new(&model, Arc::clone(&tokenizer), None, vec![FIRST_EOS, SECOND_EOS], train);
-    (policy, tokenizer)
+    let language = Language {
+        tokenizer: Arc::clone(&tokenizer),
+        system_prompt: None,
+        eos: vec![FIRST_EOS, SECOND_EOS],
+        max_prompt_length: 40,
+    };
+    (QwenPolicy::new(&model, language, half, train), tokenizer)
 }
 
 fn question() -> Question {
@@ -117,4 +128,30 @@ fn completing_and_learning_leave_the_other_copies_alone() {
     assert_eq!((stats.steps, stats.clip_ratio, stats.foreign_logp), (1, Some(0.0), None));
     assert!(stats.grad_norm.unwrap() > 0.0);
     assert_ne!(groups, policy.complete(&[question()], 4, &decoding, Seed::new(2)), "the cache is made anew");
+}
+
+#[test]
+fn prompts_that_are_too_long_cannot_be_asked() {
+    let (policy, tokenizer) = policy();
+    let asked = |text: &str| policy.prompt_length(&Question { text: text.into(), ..question() });
+    assert_eq!(asked("What is 1?"), Some(tokenizer.encode_prompt("What is 1?").unwrap().len()));
+    assert_eq!(asked(&"1".repeat(40)), Some(40));
+    assert_eq!((asked(&"1".repeat(41)), asked("")), (None, None));
+}
+
+#[test]
+fn generation_in_bf16_is_close_and_leaves_the_weights_in_f32() {
+    let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length: 3 };
+    let answer = |half| {
+        let (mut policy, _) = policy_in(half);
+        let groups = policy.complete(&[question()], 16, &decoding, Seed::new(2));
+        let dtype = policy.model().embed_tokens.val().dtype();
+        (groups.concat().iter().map(|c| c.tokens[0]).collect::<Vec<_>>(), dtype)
+    };
+    let ((whole, dtype), (half, after)) = (answer(false), answer(true));
+    assert_eq!((dtype, after), (DType::F32, DType::F32));
+    let far = whole.iter().zip(&half).filter(|(a, b)| a.id == b.id && (a.logprob - b.logprob).abs() > 0.05).count();
+    let same = whole.iter().zip(&half).filter(|(a, b)| a.id == b.id).count();
+    assert!(far == 0 && same > 12, "{whole:?} {half:?}");
+    assert!(whole.iter().zip(&half).any(|(a, b)| a.logprob != b.logprob), "it was in bf16");
 }

@@ -80,7 +80,8 @@ impl Canvas<'_> {
             for pair in piece.windows(2) {
                 self.area.draw(&PathElement::new([fine(pair[0]), fine(pair[1])], style)).map_err(failed)?;
             }
-            let joints = if pen.dash.is_empty() { &piece[..] } else { piece.get(1..piece.len() - 1).unwrap_or(&[]) };
+            let inner = piece.get(1..piece.len().saturating_sub(1)).unwrap_or(&[]);
+            let joints = if pen.dash.is_empty() { &piece[..] } else { inner };
             for joint in joints.iter().filter(|_| width > 3) {
                 self.area.draw(&Circle::new(fine(*joint), width / 2, pen.color.filled())).map_err(failed)?;
             }

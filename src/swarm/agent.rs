@@ -17,11 +17,13 @@ pub struct Agent {
     /// This round's own rollouts, with tokens and rewards.
     own: Vec<Rollout>,
     num_tokens: u64,
+    /// Questions of this round left out because their prompts are too long.
+    overlong: usize,
 }
 
 impl Agent {
     pub(super) fn new(id: AgentId, policy: Box<dyn Policy>, seed: Seed) -> Self {
-        Self { id, policy, seed, own: Vec::new(), num_tokens: 0 }
+        Self { id, policy, seed, own: Vec::new(), num_tokens: 0, overlong: 0 }
     }
 
     /// Its number.
@@ -48,7 +50,7 @@ impl Agent {
         let stream = stream.child("questions", u64::from(round));
         let weights = config.specialists.get(&self.id).unwrap_or(tasks.weights());
         let ask = |i: usize| tasks.question(weights, Split::Training, stream.child("question", i as u64));
-        let questions: Vec<Question> = (0..config.mix.local).map(ask).collect();
+        let questions = self.askable((0..config.mix.local).map(ask));
         let seed = self.seed.child("complete", u64::from(round));
         let groups = self.policy.complete(&questions, config.num_generations, &config.decoding, seed);
         let rollout = |(index, (question, completions)): (usize, (Question, Vec<Completion>))| {
@@ -57,20 +59,35 @@ impl Agent {
         };
         self.own = questions.into_iter().zip(groups).enumerate().filter_map(rollout).collect();
         for rollout in &self.own {
-            let prompt = self.policy.prompt_length(&rollout.question);
+            let prompt = self.policy.prompt_length(&rollout.question).unwrap_or(0);
             let tokens: usize = rollout.completions.iter().map(|c| c.tokens.len() + prompt).sum();
             self.num_tokens += tokens as u64;
         }
     }
 
-    /// Mean reward on given questions, one completion each.
-    pub(super) fn evaluate(&mut self, round: u32, questions: &[Question], config: &SwarmConfig, tasks: &Tasks) -> f64 {
+    /// The questions whose prompts its model can read; the others are counted.
+    fn askable(&mut self, questions: impl Iterator<Item = Question>) -> Vec<Question> {
+        let (askable, overlong): (Vec<_>, Vec<_>) =
+            questions.partition(|question| self.policy.prompt_length(question).is_some());
+        self.overlong += overlong.len();
+        askable
+    }
+
+    /// Mean reward on given questions, one completion each; none when none of them can be asked.
+    pub(super) fn evaluate(
+        &mut self,
+        round: u32,
+        questions: &[Question],
+        config: &SwarmConfig,
+        tasks: &Tasks,
+    ) -> Option<f64> {
+        let questions = self.askable(questions.iter().cloned());
         let seed = self.seed.child("evaluate", u64::from(round));
-        let groups = self.policy.complete(questions, 1, &config.decoding, seed);
+        let groups = self.policy.complete(&questions, 1, &config.decoding, seed);
         let scores = questions.iter().zip(&groups).flat_map(|(question, group)| {
             group.iter().map(|c| tasks.score(question, &c.text).expect("the swarm has the tasks that it asks"))
         });
-        mean(&scores.collect::<Vec<_>>())
+        some_mean(scores)
     }
 
     /// Scores the pool with its own verifiers, draws, and updates. Returns the round's record.
@@ -82,6 +99,7 @@ impl Agent {
         tasks: &Tasks,
         pool: Vec<Rollout>,
     ) -> RoundRecord {
+        let published = pool.len();
         let pool: Vec<Rollout> = pool.into_iter().filter_map(|rollout| scored(rollout, tasks)).collect();
         let rewards: Vec<&[f64]> = pool.iter().map(|r| r.rewards.as_slice()).collect();
         let authors: Vec<u16> = pool.iter().map(|r| r.author.0).collect();
@@ -89,6 +107,9 @@ impl Agent {
         let seed = self.seed.child("draw", u64::from(round));
         let drawn = draw(config.selection, &rewards, &authors, config.mix.external, arrival, seed);
         let external: Vec<&Rollout> = drawn.iter().map(|&i| &pool[i]).collect();
+        let readable = |rollout: &&Rollout| self.policy.prompt_length(&rollout.question).is_some();
+        let (external, unreadable): (Vec<_>, Vec<_>) = external.into_iter().partition(readable);
+        let dropped = published - pool.len() + unreadable.len();
 
         let set: Vec<&Rollout> = self.own.iter().chain(external.iter().copied()).collect();
         let rewards: Vec<&[f64]> = set.iter().map(|r| r.rewards.as_slice()).collect();
@@ -99,7 +120,9 @@ impl Agent {
             .map(|(rollout, advantages)| TrainingRollout { rollout, advantages, foreign: rollout.author != self.id })
             .collect();
         let stats = self.policy.update(&training, &config.decoding, self.seed.child("update", u64::from(round)));
-        self.record(round, tasks, &set, &pool, &stats)
+        let record = self.record(round, tasks, &set, &pool, &stats);
+        self.overlong = 0;
+        RoundRecord { pool_dropped: dropped, ..record }
     }
 
     fn record(
@@ -112,35 +135,36 @@ impl Agent {
     ) -> RoundRecord {
         let completions: Vec<&Completion> = self.own.iter().flat_map(|r| &r.completions).collect();
         let tokens = || completions.iter().flat_map(|c| &c.tokens);
-        let some_mean = |values: Vec<f64>| (!values.is_empty()).then(|| mean(&values));
         let share = |count: usize, of: usize| (of > 0).then(|| count as f64 / of as f64);
         let count = completions.len();
         let of_task = |name: &String| {
             let rollouts = self.own.iter().filter(|r| r.question.task == *name);
-            some_mean(rollouts.flat_map(|r| r.rewards.iter().copied()).collect())
+            some_mean(rollouts.flat_map(|r| r.rewards.iter().copied()))
         };
         RoundRecord {
             round,
             agent: self.id.0,
-            own_reward: some_mean(self.own.iter().flat_map(|r| r.rewards.iter().copied()).collect()),
-            train_reward: some_mean(set.iter().flat_map(|r| r.rewards.iter().copied()).collect()),
+            own_reward: some_mean(self.own.iter().flat_map(|r| r.rewards.iter().copied())),
+            train_reward: some_mean(set.iter().flat_map(|r| r.rewards.iter().copied())),
             eval_reward: None,
             frac_reward_zero_std: share(set.iter().filter(|r| !r.has_signal()).count(), set.len()),
             own_groups: self.own.len(),
             external_groups: set.len() - self.own.len(),
             pool_groups: pool.len(),
+            pool_dropped: 0,
             pool_nonzero_frac: share(pool.iter().filter(|r| r.has_signal()).count(), pool.len()),
             loss: stats.loss,
             grad_norm: stats.grad_norm,
-            entropy: some_mean(tokens().map(|t| f64::from(t.entropy)).collect()),
+            entropy: some_mean(tokens().map(|t| f64::from(t.entropy))),
             clip_ratio: stats.clip_ratio,
             kl: stats.kl,
-            own_logp: some_mean(tokens().map(|t| f64::from(t.logprob)).collect()),
+            own_logp: some_mean(tokens().map(|t| f64::from(t.logprob))),
             foreign_logp: stats.foreign_logp,
             reencode_mismatch_frac: share(
                 completions.iter().filter(|c| self.policy.reencodes_differently(c)).count(),
                 count,
             ),
+            overlong_prompts: self.overlong,
             completions: count,
             completion_length: share(completions.iter().map(|c| c.tokens.len()).sum(), count),
             clipped_completions: share(
@@ -151,6 +175,11 @@ impl Agent {
             task_rewards: tasks.names().iter().map(of_task).collect(),
         }
     }
+}
+
+fn some_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| mean(&values))
 }
 
 /// The rollout with a reward a completion; `None` when the task is unknown or the group is empty.

@@ -133,7 +133,7 @@ impl Swarm {
 
         let evaluations = if evaluates(config, round) {
             watch(Phase::Evaluate);
-            workers.map(agents, |agent| Some(agent.evaluate(round, held_out, config, tasks)))
+            workers.map(agents, |agent| agent.evaluate(round, held_out, config, tasks))
         } else {
             vec![None; agents.len()]
         };

@@ -17,8 +17,16 @@ impl Workers {
         (0..threads.max(1)).map(pool).collect::<Result<_, _>>().map(Self)
     }
 
+    /// No threads: all work is done where it is asked for, as a GPU wants it.
+    pub fn here() -> Self {
+        Self(Vec::new())
+    }
+
     /// Applies `work` to every item; results come in the order of the items.
     pub fn map<T: Send, R: Send>(&self, items: &mut [T], work: impl Fn(&mut T) -> R + Sync) -> Vec<R> {
+        if self.0.is_empty() {
+            return items.iter_mut().map(work).collect();
+        }
         let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
         let queue = Mutex::new(items.iter_mut().zip(&results));
         let next = || queue.lock().expect("taking the next item does not panic").next();
@@ -44,9 +52,10 @@ mod tests {
 
     #[test]
     fn results_keep_the_order_of_items() {
-        for threads in [0, 1, 3] {
+        let some = [0, 1, 3].map(|threads| Workers::new(threads).unwrap());
+        for workers in some.into_iter().chain([Workers::here()]) {
             let mut items: Vec<usize> = (0..20).collect();
-            let results = Workers::new(threads).unwrap().map(&mut items, |i| {
+            let results = workers.map(&mut items, |i| {
                 *i += 1;
                 *i * 10
             });

@@ -8,3 +8,4 @@ mod report;
 mod swarm;
 mod tasks;
 mod tasks_cli;
+mod tokenizer;

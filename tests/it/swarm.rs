@@ -209,7 +209,7 @@ impl Policy for Groups {
         self.0.update(training, decoding, seed)
     }
 
-    fn prompt_length(&self, question: &Question) -> usize {
+    fn prompt_length(&self, question: &Question) -> Option<usize> {
         self.0.prompt_length(question)
     }
 

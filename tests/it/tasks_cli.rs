@@ -109,11 +109,11 @@ fn tasks_have_weights_and_agents_their_own() {
         let output = sapo(&["check", "experiments/smoke.toml", "--set", set]).assert().get_output().clone();
         if output.status.success() { String::new() } else { String::from_utf8(output.stderr).unwrap() }
     };
-    assert_eq!(check("tasks.weights=[1, 0, 2.5]"), "");
-    assert!(check("tasks.weights=[1]").contains("tasks.weights: found 1 weights, expected one for each of 3 tasks"));
-    assert!(check("tasks.weights=[0, 0, 0]").contains("not all 0"));
+    assert_eq!(check("tasks.weights=[1, 0, 2.5, 1, 1, 1, 1, 1, 1]"), "");
+    assert!(check("tasks.weights=[1]").contains("tasks.weights: found 1 weights, expected one for each of 9 tasks"));
+    assert!(check("tasks.weights=[0, 0, 0, 0, 0, 0, 0, 0, 0]").contains("not all 0"));
     assert_eq!(check("swarm.agent=[{agents=[0, 1], tasks=[\"binary_matrix\"]}]"), "");
     assert!(check("swarm.agent=[{agents=[9], tasks=[\"binary_matrix\"]}]").contains("found 9, expected 0 to 3"));
     assert!(check("swarm.agent=[{agents=[0, 0], tasks=[\"binary_matrix\"]}]").contains("found 0 a second time"));
-    assert!(check("swarm.agent=[{agents=[0], tasks=[\"bf\"]}]").contains("expected one of tasks.names"));
+    assert!(check("swarm.agent=[{agents=[0], tasks=[\"chess\"]}]").contains("expected one of tasks.names"));
 }

@@ -1,7 +1,7 @@
 //! Log-probs and gradients against plain computations, numbers by hand and finite differences.
 
 use super::*;
-use crate::learn::backward::backpropagate;
+use crate::learn::backward::Backward;
 
 #[test]
 fn shared_prompts_give_the_logprobs_and_gradients_of_whole_rows() {
@@ -15,7 +15,8 @@ fn shared_prompts_give_the_logprobs_and_gradients_of_whole_rows() {
 
         let mut gradients = GradientsAccumulator::new();
         let mut shared = Vec::new();
-        backpropagate(&model, &batch, 1.0, &mut gradients, |range, logp| {
+        let backward = Backward { model: &model, batch: &batch, temperature: 1.0, checkpointing: false };
+        backward.run(&mut gradients, |range, logp| {
             shared.extend(values(logp.clone()));
             let upstream: Vec<f32> = owners[range].iter().map(|&i| weight(i)).collect();
             let len = upstream.len();
@@ -58,6 +59,27 @@ fn generation_and_training_agree_on_logprobs() {
             }
         }
     }
+}
+
+#[test]
+fn gradient_checkpointing_changes_no_gradient() {
+    for (tied, micro_batch_size) in [(true, 0), (false, 3)] {
+        let model = model(tied);
+        let all = examples();
+        let at = |gradient_checkpointing| {
+            let config = TrainConfig { micro_batch_size, gradient_checkpointing, ..config(LossType::Bnpo) };
+            loss_and_gradient(&model, &config, &all, None)
+        };
+        let (kept, again) = (at(false), at(true));
+        assert!((kept.0 - again.0).abs() < 1e-6);
+        assert_close(&again.1, &kept.1, 1e-5, "gradient");
+    }
+    // a prompt of one token: nothing is left of it to be shared
+    let all = [example(3, 1, 11, 2, 1.0), example(3, 1, 12, 4, -1.0)];
+    let at = |gradient_checkpointing| {
+        loss_and_gradient(&model(true), &TrainConfig { gradient_checkpointing, ..config(LossType::Bnpo) }, &all, None)
+    };
+    assert_close(&at(true).1, &at(false).1, 1e-5, "gradient");
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn config(loss_type: LossType) -> TrainConfig {
         num_iterations: 1,
         minibatch_size: 0,
         micro_batch_size: 0,
+        gradient_checkpointing: false,
         mask_truncated_completions: false,
         max_grad_norm: 0.0,
         adam_beta1: 0.9,
