@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 SAPO = cargo run --release --quiet --
+SAPO_CUDA = cargo run --release --quiet --features cuda --
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -22,7 +23,11 @@ check: ## format, lints, tests and docs, as CI does
 base-model: ## make models/tiny again from its recipe
 	$(SAPO) pretrain experiments/base/tiny.toml
 
+gpu-check: ## a CUDA GPU against the CPU, the paper's size for three rounds, and how long it would take
+	$(SAPO_CUDA) gpu-check
+	$(SAPO_CUDA) run experiments/paper-smoke.toml --device cuda --fresh
+
 bench: ## time the hot paths
 	cargo bench
 
-.PHONY: help ablation smoke test check base-model bench
+.PHONY: help ablation smoke test check base-model gpu-check bench

@@ -2,6 +2,7 @@
 
 mod ask;
 mod check;
+mod gpu_check;
 mod pretrain;
 mod progress;
 mod report;
@@ -28,6 +29,8 @@ enum Command {
     Report(report::Args),
     /// Validate an experiment and print what it will take
     Check(check::Args),
+    /// Compare a GPU with the CPU, and time an experiment's size on it
+    GpuCheck(gpu_check::Args),
     /// Make a small base model from a recipe
     Pretrain(pretrain::Args),
     /// Ask a model a question and score its answers
@@ -46,6 +49,7 @@ impl Cli {
             Command::Run(args) => run::run(args),
             Command::Report(args) => report::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::GpuCheck(args) => gpu_check::run(&args),
             Command::Pretrain(args) => pretrain::run(&args),
             Command::Ask(args) => ask::run(&args),
             Command::Tasks(args) => tasks::run(args),

@@ -1,6 +1,7 @@
 //! A model folder that agents start from, checked once before anything runs.
 
 use super::device::Device;
+use super::hub;
 use crate::model::weights::{self, Checkpoint, Dtype};
 use crate::model::{Decoder, ModelConfig};
 use crate::policy::Language;
@@ -37,11 +38,12 @@ const COMPANIONS: [&str; 9] = [
 ];
 
 impl Base {
-    /// Reads everything of a model folder but the values of its weights.
+    /// Reads everything of a model folder, or of a model on the hub, but the values of its weights.
     ///
     /// # Errors
     /// Names the file that is missing or wrong, or the parts that do not fit together.
-    pub fn open(dir: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
+        let dir = &*hub::folder(path)?;
         let config = ModelConfig::load(&dir.join("config.json"))?;
         let eos = config.eos_token_ids(Some(dir))?;
         let base = Self::new(dir, config, eos)?;

@@ -45,7 +45,7 @@ pub struct Experiment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelTable {
-    /// A folder in Hugging Face's layout.
+    /// A folder in Hugging Face's layout, or the id of a model on its hub.
     pub path: PathBuf,
     /// Random weights in the shape of this `config.json`, instead of those of the folder: for trials
     /// of a size whose weights are not at hand.

@@ -3,6 +3,7 @@
 use super::base::Base;
 use super::config::{Dtype, Experiment, Overlong};
 use super::models::Models;
+use crate::learn::logits_alive;
 use crate::swarm::{Mix, Tasks};
 use anyhow::{Result, anyhow, ensure};
 use std::fmt;
@@ -13,7 +14,7 @@ const PROBES: u64 = 256;
 /// Memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Weights of all agents, of the frozen copies where beta is not 0, and of what they start from.
+    /// Weights of all agents and of what they start from, which is the reference where beta is not 0.
     pub weights: f64,
     /// Gradients of the agents that learn at the same time.
     pub gradients: f64,
@@ -148,14 +149,13 @@ fn memory(experiment: &Experiment, models: &Models, prompt: usize, threads: usiz
     const FLOAT: f64 = 4.0;
     let agents = experiment.swarm.agents;
     let at_work = threads.min(agents) as f64;
-    let copies = if experiment.train.beta == 0.0 { 1.0 } else { 2.0 };
     let parameters = |base: &Base| base.config.parameters() as f64;
     let of_agents: f64 = (0..agents).map(|agent| parameters(models.of(agent))).sum();
     let of_bases: f64 = models.bases().iter().map(parameters).sum();
     let most = |of: &dyn Fn(&Base) -> f64| models.bases().iter().map(of).fold(0.0, f64::max);
     let half = if experiment.model.dtype == Dtype::Bf16 { 0.5 } else { 0.0 };
     Memory {
-        weights: (copies * of_agents + of_bases) * FLOAT,
+        weights: (of_agents + of_bases) * FLOAT,
         gradients: most(&parameters) * FLOAT * at_work,
         optimizer: 2.0 * of_agents * FLOAT,
         cache: most(&|base| half * parameters(base) + keys(experiment, base, prompt)) * FLOAT * at_work,
@@ -195,8 +195,7 @@ fn activations(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
     let scores = 4.0 * heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
     let layer = tokens * wide + scores;
     let kept = if experiment.train.gradient_checkpointing { layers * tokens * hidden + layer } else { layers * layer };
-    let vocab = number(config.vocab_size);
-    kept + 4.0 * f64::from(1 << 22).min(tokens * vocab).max(vocab)
+    kept + 4.0 * logits_alive(rows * completion, config.vocab_size)
 }
 
 impl fmt::Display for Plan {

@@ -24,7 +24,7 @@ impl Decoding {
         if self.temperature == 0.0 { 1.0 } else { self.temperature }
     }
 
-    fn keeps_all(&self, vocab: usize) -> bool {
+    pub(super) fn keeps_all(&self, vocab: usize) -> bool {
         (self.top_k == 0 || self.top_k >= vocab) && self.top_p >= 1.0
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn choose(logits: &[f32], decoding: &Decoding, uniform: f64, scratch:
 }
 
 /// The first of the ids whose cumulative weight exceeds `uniform` of the total.
-fn pick(weights: &[f32], ids: impl IntoIterator<Item = usize>, total: f64, uniform: f64) -> usize {
+pub(super) fn pick(weights: &[f32], ids: impl IntoIterator<Item = usize>, total: f64, uniform: f64) -> usize {
     let target = uniform * total;
     let (mut sum, mut last) = (0.0, 0);
     for id in ids {

@@ -4,10 +4,12 @@
 //! uniforms from its own branch of the seed tree, so neither the batch nor the other rows have a
 //! say in it. Rows that have ended are dropped from the batch as soon as that saves work.
 
+use super::blockwise::{block, choose_all};
 use super::decode::{Decoding, choose};
 use crate::model::{Cache, Decoder};
 use crate::rollout::{FinishReason, Token};
 use crate::seed::{Rng, Seed};
+use burn::tensor::Tensor;
 
 /// A completion as tokens.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,14 +45,26 @@ pub fn generate(
     let mut scratch = Vec::new();
     loop {
         let logits = model.step(&rows.last, &rows.positions, &mut cache);
-        let [_, vocab] = logits.dims();
-        let logits: Vec<f32> = logits.into_data().try_into_vec().expect("logits are f32");
-        rows.push(&logits, vocab, decoding, eos, &mut scratch);
+        let tokens = next_tokens(logits, decoding, &rows.uniforms(), &mut scratch);
+        rows.push(&tokens, decoding, eos);
         if rows.alive() == 0 {
             return rows.done.chunks(n).map(<[Generated]>::to_vec).collect();
         }
         rows.compact(&mut cache);
     }
+}
+
+/// The next token of each row; of one without a uniform, any.
+fn next_tokens(logits: Tensor<2>, decoding: &Decoding, uniforms: &[Option<f64>], scratch: &mut Vec<f32>) -> Vec<Token> {
+    let [_, vocab] = logits.dims();
+    if let Some(block) = block(vocab, decoding) {
+        let uniforms: Vec<f64> = uniforms.iter().map(|uniform| uniform.unwrap_or(0.0)).collect();
+        return choose_all(logits, block, decoding, &uniforms);
+    }
+    let logits: Vec<f32> = logits.into_data().try_into_vec().expect("logits are f32");
+    let any = Token { id: 0, logprob: 0.0, entropy: 0.0 };
+    let rows = logits.chunks(vocab).zip(uniforms);
+    rows.map(|(row, uniform)| uniform.map_or(any, |uniform| choose(row, decoding, uniform, scratch))).collect()
 }
 
 /// The rows of a batch: what they have generated, and where the living ones stand in the cache.
@@ -85,15 +99,20 @@ impl Rows {
         self.ended.iter().filter(|ended| !**ended).count()
     }
 
-    /// Chooses the next token of every row that is alive.
-    fn push(&mut self, logits: &[f32], vocab: usize, decoding: &Decoding, eos: &[u32], scratch: &mut Vec<f32>) {
-        for (place, logits) in logits.chunks(vocab).enumerate() {
+    /// A uniform for every place whose row is alive.
+    fn uniforms(&mut self) -> Vec<Option<f64>> {
+        let (rngs, ended) = (&mut self.rngs, &self.ended);
+        self.places.iter().map(|&row| (!ended[row]).then(|| rngs[row].uniform())).collect()
+    }
+
+    /// Takes the next token of every row that is alive.
+    fn push(&mut self, tokens: &[Token], decoding: &Decoding, eos: &[u32]) {
+        for (place, &token) in tokens.iter().enumerate() {
             let row = self.places[place];
             self.positions[place] += 1;
             if self.ended[row] {
                 continue;
             }
-            let token = choose(logits, decoding, self.rngs[row].uniform(), scratch);
             self.last[place] = token.id;
             let done = &mut self.done[row];
             done.tokens.push(token);

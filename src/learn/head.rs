@@ -1,17 +1,25 @@
 //! Log-probs of given tokens and their gradient, a slice of the vocabulary matrix at a time.
 //!
 //! The gradient of a log-softmax is known in closed form, so the head needs no graph: of the
-//! `[tokens, vocab]` logits at most [`SLICE`] numbers are alive, and each costs one exponential.
+//! `[tokens, vocab]` logits only some [`SLICE`] numbers are alive, and each costs one exponential.
 
 use crate::model::{Decoder, indices};
 use burn::tensor::{IndexingUpdateOp, Tensor};
 
-/// Most logits alive at a time. The tests' small batches must cross slices too.
+/// About as many logits are alive at a time. The tests' small batches must cross slices too.
 const SLICE: usize = if cfg!(test) { 64 } else { 1 << 22 };
 
-/// Tokens whose logits fit in a slice.
+/// Fewest tokens in a slice: each slice of a large vocabulary adds a whole matrix to the gradient.
+const FEWEST: usize = if cfg!(test) { 1 } else { 256 };
+
+/// Tokens in a slice.
 pub(crate) fn slice_tokens(vocab: usize) -> usize {
-    (SLICE / vocab).max(1)
+    (SLICE / vocab).max(FEWEST)
+}
+
+/// Numbers alive at a time in the logits of so many tokens.
+pub fn logits_alive(tokens: f64, vocab: usize) -> f64 {
+    tokens.min(slice_tokens(vocab) as f64) * vocab as f64
 }
 
 /// The log-probs of one slice of tokens, and what their gradient needs.

@@ -4,8 +4,10 @@
 //! log-probs, [`grpo`] or [`sft`] turn those to a loss, [`backward`] carries it to the weights and
 //! the [`optimizer`] moves them.
 
+mod agreement;
 mod backward;
 mod batch;
+mod blockwise;
 mod checkpointed;
 mod decode;
 mod generate;
@@ -16,8 +18,10 @@ pub mod sft;
 #[cfg(test)]
 mod tests;
 
+pub use agreement::Agreement;
 pub use batch::Example;
 pub use decode::Decoding;
 pub use generate::{Generated, generate};
 pub use grpo::{LossType, TrainConfig, Update, UpdateStats, token_loss};
+pub use head::logits_alive;
 pub use optimizer::{Optimizer, OptimizerConfig};

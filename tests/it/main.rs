@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod floors;
+mod folders;
 mod model;
 mod program;
 mod report;

@@ -1,14 +1,15 @@
 //! The program as people run it: results that repeat, learning, and errors that help.
 
+use crate::folders::{broken, rewrite};
 use assert_cmd::Command;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn sapo(args: &[&str]) -> Command {
+pub(crate) fn sapo(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("sapo").unwrap();
     command.current_dir(root()).args(args);
     command
@@ -61,7 +62,7 @@ fn a_small_swarm_learns() {
 }
 
 /// One clear line with these words, and an exit code that is not 0.
-fn fails(args: &[&str], words: &[&str]) {
+pub(crate) fn fails(args: &[&str], words: &[&str]) {
     let output = sapo(args).assert().failure().get_output().clone();
     let message = String::from_utf8(output.stderr).unwrap();
     for word in words {
@@ -97,7 +98,7 @@ fn bad_experiments_are_named() {
     check("eval.questions=4294967295", &["eval.questions: found 4294967295"]);
     check("train.learning_rate=1e30", &["learning_rate: found 1000", "to 1"]);
     check("generate.temperature=1e-320", &["generate.temperature"]);
-    check("model.path=models/none", &["models/none/config.json"]);
+    check("model.path=models/none", &["models/none: no such folder", "--features hub"]);
     check("device.kind=cuda", &["device.kind", "cuda"]);
     check("nonsense", &["--set nonsense", "expected key=value"]);
     check("model.x.y=1", &["x"]);
@@ -184,78 +185,6 @@ fn recipes_that_cannot_be_made_leave_the_folder_as_it_was() {
     cook("forms=[]", &["forms: found none"]);
     cook("tasks.names=[]", &["tasks.names: found none"]);
     fails(&["pretrain", "experiments/base/tiny.toml", "--set", "out="], &["out: found an empty path"]);
-}
-
-/// A copy of the base model with one file changed.
-fn broken(change: impl FnOnce(&Path)) -> (tempfile::TempDir, String) {
-    let dir = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(root().join("models/tiny")).unwrap() {
-        let path: PathBuf = entry.unwrap().path();
-        fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
-    }
-    change(dir.path());
-    let set = format!("model.path={:?}", dir.path().to_str().unwrap());
-    (dir, set)
-}
-
-fn rewrite(dir: &Path, change: impl Fn(&str, Vec<usize>, Vec<u8>) -> Option<(Vec<usize>, Vec<u8>)>) {
-    let file = dir.join("model.safetensors");
-    let bytes = fs::read(&file).unwrap();
-    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let kept: Vec<_> = tensors
-        .iter()
-        .filter_map(|(name, view)| Some((name, change(name, view.shape().into(), view.data().into())?)))
-        .collect();
-    let views = kept.iter().map(|(name, (shape, data))| {
-        (*name, safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), data).unwrap())
-    });
-    fs::write(&file, safetensors::serialize(views, None).unwrap()).unwrap();
-}
-
-#[test]
-fn broken_model_folders_are_named() {
-    let check = |change: &dyn Fn(&Path), words: &[&str]| {
-        let (_dir, set) = broken(change);
-        fails(&["check", "experiments/smoke.toml", "--set", &set], words);
-    };
-    check(&|dir| fs::remove_file(dir.join("model.safetensors")).unwrap(), &["model.safetensors", "cannot be read"]);
-    check(&|dir| fs::remove_file(dir.join("tokenizer.json")).unwrap(), &["tokenizer.json"]);
-    check(&|dir| fs::write(dir.join("model.safetensors"), "junk").unwrap(), &["not a safetensors file"]);
-    check(
-        &|dir| rewrite(dir, |name, shape, data| (!name.ends_with("q_proj.bias")).then_some((shape, data))),
-        &["model.layers.0.self_attn.q_proj.bias", "missing", "expected with shape"],
-    );
-    check(
-        &|dir| {
-            rewrite(dir, |name, shape, data| {
-                if name == "model.norm.weight" { Some((vec![1], data[..4].into())) } else { Some((shape, data)) }
-            });
-        },
-        &["model.norm.weight", "[1]", "config.json asks for"],
-    );
-    check(
-        &|dir| {
-            rewrite(dir, |name, shape, mut data| {
-                if name == "model.norm.weight" {
-                    data[..4].copy_from_slice(&f32::NAN.to_le_bytes());
-                }
-                Some((shape, data))
-            });
-        },
-        &["model.norm.weight", "not finite"],
-    );
-    let edit = |from: &'static str, to: &'static str| {
-        move |dir: &Path| {
-            let file = dir.join("config.json");
-            let text = fs::read_to_string(&file).unwrap();
-            let line = text.lines().find(|line| line.contains(from)).unwrap();
-            fs::write(&file, text.replace(line, to)).unwrap();
-        }
-    };
-    check(&edit("\"vocab_size\"", "\"vocab_size\": 100,"), &["vocab_size of 100", "tokenizer.json"]);
-    check(&edit("\"model_type\"", "\"model_type\": \"llama\","), &["model_type", "llama", "qwen2"]);
-    check(&edit("\"hidden_size\"", "\"hidden_size\": \"big\","), &["config.json", "invalid type"]);
-    check(&edit("\"rope_theta\"", "\"rope_theta\": 0.0,"), &["rope_theta", "found 0"]);
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! `sapo gpu-check`: whether a GPU computes what the CPU does, and how long the paper would take on it.
+
+use crate::experiment::{Base, DeviceConfig, DeviceKind, Experiment, rehearse};
+use crate::learn::Agreement;
+use anyhow::{Context, Result, ensure};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Arguments of `sapo gpu-check`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What to compare with the CPU
+    #[arg(long, value_name = "KIND", default_value = "cuda")]
+    device: DeviceKind,
+    /// The small model to compare on
+    #[arg(long, value_name = "DIR", default_value = "models/tiny")]
+    model: PathBuf,
+    /// The experiment to time, with random weights of its size
+    #[arg(long, value_name = "FILE", default_value = "experiments/paper.toml")]
+    experiment: PathBuf,
+    /// Override a key of it
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// Largest difference of two logits, and of loss and gradient norm in proportion.
+const TOLERANCE: f64 = 1e-3;
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let mut set = vec![
+        format!("model.path={:?}", args.model),
+        "model.random_weights=\"experiments/shapes/qwen2.5-0.5b.json\"".to_owned(),
+    ];
+    set.extend(super::overrides(&args.set, Some(args.device)));
+    let experiment = Experiment::load(&args.experiment, &set)?;
+    compare(args, &experiment)?;
+    time(args, &experiment)
+}
+
+fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
+    let base = Base::open(&args.model)?;
+    let (cpu, other) = (DeviceConfig::of(DeviceKind::Cpu).open()?, experiment.device.open()?);
+    let models = [base.weights(&cpu)?, base.weights(&other)?];
+    let tasks = experiment.tasks().map_err(|problem| anyhow::anyhow!(problem))?;
+    let prompts: Vec<Vec<u32>> =
+        tasks.some_questions(8).map(|q| base.tokenizer.prompt(None, &q.text)).collect::<Result<_, _>>()?;
+    let prompts: Vec<Vec<u32>> = prompts.into_iter().filter(|p| p.len() < base.room(16)).take(8).collect();
+    let found = Agreement::of(models, &prompts, &experiment.train);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{} against the CPU, on {}:", experiment.device.describe(), args.model.display())?;
+    writeln!(out, "  largest difference of a logit   {:.1e}", found.logits)?;
+    writeln!(out, "  greedy tokens                   {} of {} the same", found.greedy.1, found.greedy.0)?;
+    let mut close = f64::from(found.logits) <= TOLERANCE && found.greedy.0 == found.greedy.1;
+    for (what, [a, b]) in [("loss of one update", found.loss), ("norm of its gradient", found.grad_norm)] {
+        writeln!(out, "  {what:<31} {a:.6} and {b:.6}")?;
+        close &= (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
+    }
+    ensure!(close, "the two do not agree: expected the same tokens and differences up to {TOLERANCE}");
+    Ok(())
+}
+
+fn time(args: &Args, experiment: &Experiment) -> Result<()> {
+    let done = rehearse(experiment).with_context(|| args.experiment.display().to_string())?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "one agent of {}, {} rollouts:", args.experiment.display(), done.rollouts)?;
+    for (what, (tokens, seconds)) in [("generation", done.generated), ("update", done.learned)] {
+        writeln!(out, "  {what:<12} {tokens} tokens in {seconds:.2} s, {:.0} a second", tokens as f64 / seconds)?;
+    }
+    if let Some(bytes) = done.reserved {
+        writeln!(out, "  memory       {:.1} GiB reserved by one agent", bytes as f64 / f64::from(1 << 30))?;
+    }
+    for mix in &experiment.mixes {
+        let hours = done.seconds(experiment, mix.local) / 3600.0;
+        let (rounds, agents) = (experiment.rounds, experiment.swarm.agents);
+        writeln!(
+            out,
+            "  mix {} / {}: {hours:.1} hours for {rounds} rounds of {agents} agents",
+            mix.local, mix.external
+        )?;
+    }
+    Ok(())
+}
