@@ -7,7 +7,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     keep_memory();
     match sapo::cli::Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if reader_is_gone(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // the only place that prints an error; where nobody reads it, the exit code still tells

@@ -12,6 +12,7 @@ mod tasks;
 use crate::experiment::DeviceKind;
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
+use std::process::ExitCode;
 
 /// A swarm of language models that post-train by RL and share rollouts (SAPO, arXiv 2509.08721).
 #[derive(Debug, Parser)]
@@ -40,13 +41,13 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the subcommand.
+    /// Runs the subcommand, and returns with what code the program ends.
     ///
     /// # Errors
     /// Whatever went wrong, for the program to print once.
-    pub fn run(self) -> Result<()> {
+    pub fn run(self) -> Result<ExitCode> {
         match self.command {
-            Command::Run(args) => run::run(args),
+            Command::Run(args) => return run::run(args),
             Command::Report(args) => report::run(&args),
             Command::Check(args) => check::run(&args),
             Command::GpuCheck(args) => gpu_check::run(&args),
@@ -54,6 +55,7 @@ impl Cli {
             Command::Ask(args) => ask::run(&args),
             Command::Tasks(args) => tasks::run(args),
         }
+        .map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::progress::Progress;
 use super::{overrides, threads};
-use crate::experiment::{self, DeviceKind, Experiment, Plan, Results};
+use crate::experiment::{self, DeviceKind, Ending, Experiment, Plan, Results, Watcher};
 use crate::report;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Arguments of `sapo run`.
 #[derive(Debug, clap::Args)]
@@ -19,7 +21,7 @@ pub(super) struct Args {
     /// Results folder [default: results/NAME, the name of the experiment file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Set aside the results of another experiment in that folder, under a new name
+    /// Start over: set aside the results in that folder, under a new name
     #[arg(long)]
     fresh: bool,
     /// Where to compute, instead of the experiment's device.kind
@@ -30,7 +32,7 @@ pub(super) struct Args {
     threads: Option<usize>,
 }
 
-pub(super) fn run(args: Args) -> Result<()> {
+pub(super) fn run(args: Args) -> Result<ExitCode> {
     let experiment = Experiment::load(&args.experiment, &overrides(&args.set, args.device))?;
     let threads = threads(args.threads);
     let plan = Plan::new(&experiment, threads).with_context(|| args.experiment.display().to_string())?;
@@ -39,14 +41,58 @@ pub(super) fn run(args: Args) -> Result<()> {
     let dir = args.out.unwrap_or_else(|| PathBuf::from("results").join(name));
     let results = Results::open(&dir, &experiment, args.fresh)?;
     let (runs, rounds) = (experiment.mixes.len() * experiment.seeds.len(), experiment.rounds);
-    let mut progress = Progress::new(runs as u64 * u64::from(rounds), "rounds");
-    experiment::run(&experiment, &results, threads, |p| progress.show(p.done, p.round == rounds, message(&p, rounds)))?;
-    progress.finish();
+    let progress = Progress::new(runs as u64 * u64::from(rounds), "rounds");
+    let mut console = Console { progress, rounds };
+    listen()?;
+    let ending = experiment::run(&experiment, &results, threads, &mut console)?;
+    console.progress.finish();
+    if ending == Ending::Stopped {
+        let saved = if experiment.checkpoint.every > 0 { "what was done is saved" } else { "checkpoint.every is 0" };
+        writeln!(std::io::stderr(), "stopped; {saved}, the same command goes on with it")?;
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     let summary = report::write(results.dir())?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", summary.console())?;
     writeln!(out, "{}: table.md, table.csv, cumulative.png, smoothed.png, raw.png, tasks.png", dir.display())?;
-    Ok(())
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a program returns that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// Signals to stop so far.
+static SIGNALS: AtomicU32 = AtomicU32::new(0);
+
+/// After one signal to stop, the round is finished and saved; after two, the program ends at once.
+fn listen() -> Result<()> {
+    let heard = || {
+        if SIGNALS.fetch_add(1, Ordering::SeqCst) > 0 {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+        let _ = writeln!(std::io::stderr(), "stopping after this round; once more to stop at once");
+    };
+    ctrlc::set_handler(heard).context("signals to stop cannot be heard")
+}
+
+/// The runs as they are shown at the console.
+struct Console {
+    progress: Progress,
+    rounds: u32,
+}
+
+impl Watcher for Console {
+    fn round(&mut self, p: experiment::Progress) {
+        self.progress.show(p.done, p.round == self.rounds, message(&p, self.rounds));
+    }
+
+    fn note(&mut self, note: String) {
+        self.progress.note(&note);
+    }
+
+    fn stop(&self) -> bool {
+        SIGNALS.load(Ordering::SeqCst) > 0
+    }
 }
 
 fn message(p: &experiment::Progress, rounds: u32) -> String {

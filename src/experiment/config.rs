@@ -3,6 +3,7 @@
 //! There are no defaults for what shapes a result: the file states every number.
 
 use super::base::Base;
+use super::checkpoint::CheckpointTable;
 use super::device::DeviceConfig;
 use super::{source, toml_file};
 use crate::learn::{Decoding, TrainConfig};
@@ -39,6 +40,9 @@ pub struct Experiment {
     pub eval: EvalTable,
     /// Where.
     pub device: DeviceConfig,
+    /// When the state of a run is saved.
+    #[serde(default)]
+    pub checkpoint: CheckpointTable,
 }
 
 /// The `[model]` table.

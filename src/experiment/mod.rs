@@ -2,6 +2,7 @@
 //! the small base model. This floor alone touches files and clocks.
 
 mod base;
+mod checkpoint;
 mod config;
 mod cook;
 mod device;
@@ -16,6 +17,7 @@ mod source;
 mod toml_file;
 
 pub use base::Base;
+pub use checkpoint::CheckpointTable;
 pub use config::{
     Dtype, EvalTable, Experiment, GenerateTable, ModelTable, Overlong, SpecialistTable, SwarmTable, TasksTable,
 };
@@ -25,5 +27,5 @@ pub use models::Models;
 pub use plan::{Memory, Plan};
 pub use recipe::{Content, Form, ModelShape, Recipe, RecipeTasks, RecipeTrain};
 pub use rehearsal::{Rehearsal, rehearse};
-pub use results::{Results, RunFiles};
-pub use run::{Progress, run};
+pub use results::{Position, Results, RunFiles};
+pub use run::{Ending, Progress, Watcher, run};

@@ -63,7 +63,8 @@ impl Models {
         let policy = |&index: &usize| {
             let base = &self.bases[index];
             let language = base.language(experiment.model.system_prompt.as_deref(), experiment.max_prompt_length(base));
-            let policy = QwenPolicy::new(&weights[index], language, half, experiment.train.clone());
+            let policy =
+                QwenPolicy::new(&weights[index], base.config.clone(), language, half, experiment.train.clone());
             Box::new(policy) as Box<dyn Policy>
         };
         self.of_agents.iter().map(policy).collect()

@@ -1,11 +1,13 @@
 //! The results folder: the resolved experiment, and a pair of CSV files a run.
 
+use super::checkpoint::CheckpointTable;
 use super::config::Experiment;
 use crate::record::RoundRecord;
 use crate::swarm::Mix;
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A results folder that belongs to one experiment.
@@ -17,7 +19,8 @@ pub struct Results {
 
 impl Results {
     /// Opens or makes the folder and writes `experiment.toml` into it. A folder that holds another
-    /// experiment is refused, or set aside under a new name when `fresh` is asked for.
+    /// experiment is refused; with `fresh`, one that holds any is set aside under a new name. Other mixes
+    /// and seeds are the same experiment.
     ///
     /// # Errors
     /// When the folder holds another experiment or cannot be written.
@@ -31,16 +34,17 @@ impl Results {
             Err(e) if e.kind() == ErrorKind::NotADirectory => None,
             Err(e) => return Err(e).with_context(|| format!("{}: cannot be read", file.display())),
         };
-        if let Some(old) = old.filter(|old| *old != text) {
-            if !fresh {
-                let change = first_change(&old, &text);
+        if let Some(old) = old {
+            let change = change(&old, experiment)?;
+            if fresh {
+                set_aside(dir)?;
+            } else if let Some(change) = change {
                 bail!(
                     "{}: holds the results of another experiment ({change}); choose another --out, or set them \
                      aside with --fresh",
                     dir.display()
                 );
             }
-            set_aside(dir)?;
         }
         fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
         let lock = lock(dir)?;
@@ -53,12 +57,28 @@ impl Results {
         &self.dir
     }
 
+    /// The folder of a run.
+    pub fn run_dir(&self, mix: Mix, seed: u64) -> PathBuf {
+        self.dir.join("runs").join(format!("{}-{}", mix.local, mix.external)).join(format!("seed-{seed}"))
+    }
+
+    /// Goes on with the files of a run from where they stood: what came after is cut off.
+    ///
+    /// # Errors
+    /// When they cannot be read or written.
+    pub fn resume(&self, mix: Mix, seed: u64, tasks: Vec<String>, csv: &[Position]) -> Result<RunFiles> {
+        let dir = self.run_dir(mix, seed);
+        let [rounds, timings] = csv else { bail!("{}: expected two positions of CSV files", dir.display()) };
+        let (rounds, timings) = (CsvFile::resume(&dir, rounds)?, CsvFile::resume(&dir, timings)?);
+        Ok(RunFiles { dir, rounds, timings, tasks })
+    }
+
     /// Starts the files of a run.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn run(&self, mix: Mix, seed: u64, tasks: Vec<String>) -> Result<RunFiles> {
-        let dir = self.dir.join("runs").join(format!("{}-{}", mix.local, mix.external)).join(format!("seed-{seed}"));
+        let dir = self.run_dir(mix, seed);
         fs::create_dir_all(&dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
         let header: Vec<String> = empty_record(&tasks).cells(&tasks).into_iter().map(|(name, _)| name).collect();
         let mut rounds = CsvFile::create(dir.join("rounds.csv"))?;
@@ -72,16 +92,38 @@ impl Results {
 /// One program at a time writes to a results folder.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(".lock");
-    let file = File::create(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+    let open = File::options().create(true).truncate(false).write(true).open(&path);
+    let mut file = open.with_context(|| format!("{}: cannot be written", path.display()))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => bail!("{}: another sapo is writing to this folder", dir.display()),
+        Ok(()) => {
+            // for whoever comes while it is held; the lock itself goes with the process
+            let write = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+            write.with_context(|| format!("{}: cannot be written", path.display()))?;
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let holder = fs::read_to_string(&path).unwrap_or_default();
+            bail!("{}: another sapo is writing to this folder (process {})", dir.display(), holder.trim())
+        }
         Err(TryLockError::Error(e)) => Err(e).with_context(|| format!("{}: cannot be locked", path.display())),
     }
 }
 
 fn empty_record(tasks: &[String]) -> RoundRecord {
     RoundRecord { task_rewards: vec![None; tasks.len()], ..RoundRecord::default() }
+}
+
+/// What is another experiment here, if anything; mixes, seeds and checkpoints may differ.
+fn change(old: &str, new: &Experiment) -> Result<Option<String>> {
+    let shared = |e: &Experiment| {
+        Experiment { mixes: Vec::new(), seeds: Vec::new(), checkpoint: CheckpointTable::default(), ..e.clone() }
+            .to_toml()
+    };
+    let (old, new) = match toml::from_str::<Experiment>(old) {
+        Ok(old) => (shared(&old)?, shared(new)?),
+        Err(_) => (old.to_owned(), new.to_toml()?),
+    };
+    Ok((old != new).then(|| first_change(&old, &new)))
 }
 
 fn first_change(old: &str, new: &str) -> String {
@@ -131,14 +173,31 @@ impl RunFiles {
         self.timings.flush()
     }
 
-    /// Ends a run that has all its rounds.
+    /// Waits until all rows are on the disk, and says where the files stand.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn sync(&mut self) -> Result<Vec<Position>> {
+        Ok(vec![self.rounds.sync()?, self.timings.sync()?])
+    }
+
+    /// Gives the files of a run that has all its rounds their names.
     ///
     /// # Errors
     /// When a file cannot be put in its place.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(&mut self) -> Result<()> {
         self.rounds.finish()?;
         self.timings.finish()
     }
+}
+
+/// Where a CSV file of a run stood.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Position {
+    /// Its name.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// A CSV file. Where there already is one, the new one is written beside it and takes its place when
@@ -156,6 +215,29 @@ impl CsvFile {
         Ok(Self { writer: csv::Writer::from_writer(file), path, written })
     }
 
+    /// Cuts the file off where it stood.
+    fn resume(run: &Path, position: &Position) -> Result<Self> {
+        let written = position.find(run)?;
+        let open = || {
+            let mut file = File::options().write(true).open(&written)?;
+            file.set_len(position.bytes)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok::<_, std::io::Error>(file)
+        };
+        let file = open().with_context(|| format!("{}: cannot be written", written.display()))?;
+        let path = run.join(position.file.trim_end_matches(".new"));
+        Ok(Self { writer: csv::Writer::from_writer(file), path, written })
+    }
+
+    fn sync(&mut self) -> Result<Position> {
+        self.flush()?;
+        let file = self.writer.get_ref();
+        let bytes = file.sync_all().and_then(|()| file.metadata()).map(|about| about.len());
+        let bytes = bytes.with_context(|| format!("{}: cannot be written", self.written.display()))?;
+        let name = self.written.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Position { file: name, bytes })
+    }
+
     fn row(&mut self, cells: &[String]) -> Result<()> {
         self.writer.write_record(cells).with_context(|| format!("{}: cannot be written", self.written.display()))
     }
@@ -164,8 +246,10 @@ impl CsvFile {
         self.writer.flush().with_context(|| format!("{}: cannot be written", self.written.display()))
     }
 
-    fn finish(mut self) -> Result<()> {
+    fn finish(&mut self) -> Result<()> {
         self.flush()?;
-        fs::rename(&self.written, &self.path).with_context(|| format!("{}: cannot be written", self.path.display()))
+        fs::rename(&self.written, &self.path).with_context(|| format!("{}: cannot be written", self.path.display()))?;
+        self.written.clone_from(&self.path);
+        Ok(())
     }
 }

@@ -1,8 +1,10 @@
 //! Runs an experiment: mixes times seeds, a swarm each, a row an agent and round.
 
+use super::checkpoint::Checkpoints;
 use super::config::{Experiment, Overlong};
 use super::models::Models;
 use super::results::Results;
+use crate::model::Decoder;
 use crate::record::RoundRecord;
 use crate::rollout::mean;
 use crate::seed::Seed;
@@ -32,52 +34,125 @@ pub struct Progress {
     pub eval_reward: Option<f64>,
 }
 
-/// Runs every mix and seed, `threads` agents at a time, and writes their CSV files.
+/// Who watches the runs of an experiment and may stop them.
+pub trait Watcher {
+    /// A round is done.
+    fn round(&mut self, progress: Progress);
+
+    /// Something that whoever started the runs should know.
+    fn note(&mut self, note: String);
+
+    /// True when the runs are to stop after this round.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// How the runs of an experiment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All of them have all their rounds.
+    Complete,
+    /// They were stopped, and go on from there the next time.
+    Stopped,
+}
+
+/// Runs every mix and seed that is not finished yet, `threads` agents at a time, and writes their CSV files.
 ///
 /// # Errors
-/// When the model or the device cannot be used, or a file cannot be written.
-pub fn run(experiment: &Experiment, results: &Results, threads: usize, mut watch: impl FnMut(Progress)) -> Result<()> {
+/// When the model or the device cannot be used, or a file cannot be read or written.
+pub fn run(experiment: &Experiment, results: &Results, threads: usize, watcher: &mut dyn Watcher) -> Result<Ending> {
     let models = Models::open(experiment)?;
     let weights = models.weights(&experiment.device.open()?)?;
-    let runs = || experiment.seeds.iter().flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed)));
-    let total = runs().count() as u64 * u64::from(experiment.rounds);
     // the same threads for all runs: each keeps the memory that it has freed
     let workers = match experiment.device.is_gpu() {
         true => Workers::here(),
         false => Workers::new(threads).context("no thread can be started")?,
     };
-    let workers = Arc::new(workers);
-    let mut done = 0;
-    for (mix, seed) in runs() {
-        let policies = models.policies(experiment, &weights);
+    let runs: Vec<(Mix, u64)> =
+        experiment.seeds.iter().flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed))).collect();
+    let total = runs.len() as u64 * u64::from(experiment.rounds);
+    let mut all = Runs { experiment, results, models, weights, workers: Arc::new(workers), done: 0, total };
+    for (mix, seed) in runs {
+        if all.run(mix, seed, watcher)? == Ending::Stopped {
+            return Ok(Ending::Stopped);
+        }
+    }
+    Ok(Ending::Complete)
+}
+
+/// What all runs have in common.
+struct Runs<'a> {
+    experiment: &'a Experiment,
+    results: &'a Results,
+    models: Models,
+    weights: Vec<Decoder>,
+    workers: Arc<Workers>,
+    /// Rounds done and rounds of all runs.
+    done: u64,
+    total: u64,
+}
+
+impl Runs<'_> {
+    /// A run from where it stood.
+    fn run(&mut self, mix: Mix, seed: u64, watcher: &mut dyn Watcher) -> Result<Ending> {
+        let (experiment, table) = (self.experiment, &self.experiment.checkpoint);
+        let dir = self.results.run_dir(mix, seed);
+        let checkpoints = Checkpoints::new(&dir, table.keep_last);
+        let found = checkpoints.newest(&dir, &mut |note| watcher.note(note))?;
+        let start = found.as_ref().map_or(0, |found| found.round);
+        self.done += u64::from(start);
+        if start >= experiment.rounds {
+            return Ok(Ending::Complete);
+        }
+        let policies = self.models.policies(experiment, &self.weights);
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         let names = tasks.names();
-        let mut swarm =
-            Swarm::new(policies, tasks, experiment.swarm_config(mix), Seed::new(seed), Arc::clone(&workers));
-        let mut files = results.run(mix, seed, names)?;
+        let config = experiment.swarm_config(mix);
+        let mut swarm = Swarm::new(policies, tasks, config, Seed::new(seed), Arc::clone(&self.workers));
+        let mut files = match &found {
+            Some(found) => {
+                watcher.note(format!("{}: goes on after round {start}", dir.display()));
+                found.restore(&mut swarm)?;
+                self.results.resume(mix, seed, names, &found.csv)?
+            }
+            None => self.results.run(mix, seed, names)?,
+        };
         let mut eval_reward = None;
-        for round in 1..=experiment.rounds {
+        for round in start + 1..=experiment.rounds {
             let mut clock = Clock::default();
             let records = swarm.step(round, |phase| clock.start(phase));
             files.write(&records, clock.stop())?;
             stop_if_diverged(&records)?;
             stop_if_overlong(experiment, &records)?;
-            done += 1;
-            let series = |of: fn(&RoundRecord) -> Option<f64>| records.iter().filter_map(of).collect::<Vec<_>>();
-            let evaluated = series(|r| r.eval_reward);
-            if !evaluated.is_empty() {
-                eval_reward = Some(mean(&evaluated));
+            self.done += 1;
+            eval_reward = mean_of(&records, |r| r.eval_reward).or(eval_reward);
+            let own_reward = mean_of(&records, |r| r.own_reward).unwrap_or(0.0);
+            let train_reward = mean_of(&records, |r| r.train_reward).unwrap_or(0.0);
+            let (done, total) = (self.done, self.total);
+            watcher.round(Progress { mix, seed, round, done, total, own_reward, train_reward, eval_reward });
+            let (last, stop) = (round == experiment.rounds, watcher.stop());
+            if last {
+                if experiment.model.save {
+                    self.models.save(swarm.agents().iter().map(Agent::policy), &dir.join("models"))?;
+                }
+                files.finish()?;
             }
-            let own_reward = mean(&series(|r| r.own_reward));
-            let train_reward = mean(&series(|r| r.train_reward));
-            watch(Progress { mix, seed, round, done, total, own_reward, train_reward, eval_reward });
+            if table.every > 0 && (last || stop || round.is_multiple_of(table.every)) {
+                checkpoints.save(round, &swarm, files.sync()?)?;
+            }
+            if stop {
+                return Ok(Ending::Stopped);
+            }
         }
-        if experiment.model.save {
-            models.save(swarm.agents().iter().map(Agent::policy), &files.dir().join("models"))?;
-        }
-        files.finish()?;
+        Ok(Ending::Complete)
     }
-    Ok(())
+}
+
+/// The mean over the agents that have such a number.
+fn mean_of(records: &[RoundRecord], of: fn(&RoundRecord) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = records.iter().filter_map(of).collect();
+    (!values.is_empty()).then(|| mean(&values))
 }
 
 /// # Errors

@@ -1,8 +1,9 @@
 //! Adam with warm-up and clipping by the global norm.
 
 use crate::model::Decoder;
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use crate::model::moments::Moments;
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
 /// The numbers of the optimizer.
@@ -24,20 +25,20 @@ pub struct OptimizerConfig {
 
 /// Adam and how far it has come.
 pub struct Optimizer {
-    adam: ModuleOptimizer,
     config: OptimizerConfig,
     steps: usize,
+    moments: Moments,
 }
 
 impl Optimizer {
     /// An optimizer at its first step.
     pub fn new(config: OptimizerConfig) -> Self {
-        let adam = AdamConfig::new()
-            .with_beta_1(config.adam_beta1 as f32)
-            .with_beta_2(config.adam_beta2 as f32)
-            .with_epsilon(config.adam_epsilon as f32)
-            .init();
-        Self { adam, config, steps: 0 }
+        Self { config, steps: 0, moments: Moments::new() }
+    }
+
+    /// Steps taken.
+    pub fn steps(&self) -> usize {
+        self.steps
     }
 
     /// One step; returns the norm of the gradient before clipping. A gradient that is not finite
@@ -49,10 +50,33 @@ impl Optimizer {
         }
         let limit = self.config.max_grad_norm;
         let factor = if limit > 0.0 { (limit / (norm + 1e-6)).min(1.0) } else { 1.0 };
-        let gradients = if factor < 1.0 { scaled(&model, gradients, factor) } else { gradients };
         let rate = self.learning_rate();
         self.steps += 1;
-        (self.adam.step(rate, model, gradients), norm)
+        let [beta1, beta2] = [self.config.adam_beta1, self.config.adam_beta2].map(|beta| beta as f32);
+        let steps = self.steps as i32;
+        let spread = (1.0 - beta2.powi(steps)).sqrt();
+        let mut step = Step {
+            moments: &mut self.moments,
+            gradients,
+            factor,
+            beta1,
+            beta2,
+            correction: spread / (1.0 - beta1.powi(steps)),
+            epsilon: self.config.adam_epsilon as f32 * spread,
+            rate,
+        };
+        (model.map(&mut step), norm)
+    }
+
+    /// What it remembers of each parameter.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    /// The same optimizer after so many steps that left these moments.
+    pub fn resume(&mut self, steps: usize, moments: Moments) {
+        self.steps = steps;
+        self.moments = moments;
     }
 
     /// The step size of the next step.
@@ -87,16 +111,37 @@ pub(crate) fn global_norm(model: &Decoder, gradients: &GradientsParams) -> f64 {
     all.iter().map(|&s| f64::from(s)).sum::<f64>().sqrt()
 }
 
-fn scaled(model: &Decoder, gradients: GradientsParams, factor: f64) -> GradientsParams {
-    struct Scale(GradientsParams, GradientsParams, f64);
-    impl ModuleVisitor for Scale {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            if let Some(gradient) = self.0.remove::<D>(param.id) {
-                self.1.register(param.id, gradient * self.2);
-            }
-        }
+/// A step of Adam over all parameters.
+struct Step<'a> {
+    moments: &'a mut Moments,
+    gradients: GradientsParams,
+    /// Of clipping.
+    factor: f64,
+    beta1: f32,
+    beta2: f32,
+    /// Of the two biases towards zero, and what is added to the root of the second moment.
+    correction: f32,
+    epsilon: f32,
+    rate: f64,
+}
+
+impl ModuleMapper for Step<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let Some(gradient) = self.gradients.remove::<D>(param.id) else { return param };
+        let (id, value, mapper) = param.consume();
+        let value = value.inner();
+        let gradient = if self.factor < 1.0 { gradient * self.factor } else { gradient };
+        let shape = value.dims();
+        let gradient: Tensor<1> = gradient.reshape([shape.iter().product::<usize>()]);
+        let (first, second) =
+            (gradient.clone().mul_scalar(1.0 - self.beta1), gradient.square().mul_scalar(1.0 - self.beta2));
+        let [first, second] = match self.moments.remove(&id) {
+            Some([m, v]) => [m.mul_scalar(self.beta1) + first, v.mul_scalar(self.beta2) + second],
+            None => [first, second],
+        };
+        let direction = first.clone().mul_scalar(self.correction) / (second.clone().sqrt() + self.epsilon);
+        self.moments.insert(id, [first, second]);
+        let moved = value - direction.mul_scalar(self.rate).reshape(shape);
+        Param::from_mapped_value(id, Tensor::from_inner(moved).require_grad(), mapper)
     }
-    let mut scale = Scale(gradients, GradientsParams::new(), factor);
-    model.visit(&mut scale);
-    scale.1
 }

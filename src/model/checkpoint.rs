@@ -129,9 +129,7 @@ impl Checkpoint {
         let (single, index) = (dir.join(FILE), dir.join(INDEX));
         let named = if single.exists() { None } else { weight_map(&index)? };
         let Some(named) = named else {
-            let shard = Shard::open(single)?;
-            let places = shard.header.tensors().into_keys().map(|name| (name, 0)).collect();
-            return Ok(Self { shards: vec![shard], places });
+            return Self::file(&single);
         };
         let mut shards = Vec::new();
         let mut places = HashMap::new();
@@ -155,25 +153,47 @@ impl Checkpoint {
         Ok(Self { shards, places })
     }
 
+    /// Reads the header of a single file, whatever tensors it has.
+    pub(super) fn file(path: &Path) -> Result<Self, Error> {
+        let shard = Shard::open(path.to_owned())?;
+        let places = shard.header.tensors().into_keys().map(|name| (name, 0)).collect();
+        Ok(Self { shards: vec![shard], places })
+    }
+
+    /// A value of the metadata of a single file.
+    pub(super) fn metadata(&self, key: &str) -> Option<&str> {
+        self.shards[0].header.metadata().as_ref()?.get(key).map(String::as_str)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.places.contains_key(name)
+    }
+
+    /// A tensor must be there, in this shape and in a type that is read.
+    pub(super) fn check_tensor(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
+        let (file, tensor) = (self.file_of(name), name.to_owned());
+        let Some((_, info)) = self.find(name) else {
+            return Err(Error::Missing { file, tensor, expected: shape.into() });
+        };
+        if info.shape != *shape {
+            return Err(Error::Shape { file, tensor, found: info.shape.clone(), expected: shape.into() });
+        }
+        if width(info.dtype).is_none() {
+            return Err(Error::Type { file, tensor, found: info.dtype });
+        }
+        Ok(())
+    }
+
     /// Every tensor of the configuration must be there in its shape, and none besides.
     fn check(&self, config: &ModelConfig) -> Result<(), Error> {
         let expected = config.tensors();
         for (name, shape) in &expected {
-            let (file, tensor) = (self.file(name), name.clone());
-            let Some((_, info)) = self.find(name) else {
-                return Err(Error::Missing { file, tensor, expected: shape.clone() });
-            };
-            if info.shape != *shape {
-                return Err(Error::Shape { file, tensor, found: info.shape.clone(), expected: shape.clone() });
-            }
-            if width(info.dtype).is_none() {
-                return Err(Error::Type { file, tensor, found: info.dtype });
-            }
+            self.check_tensor(name, shape)?;
         }
         // a tied model may ship its head a second time
         let known = |name: &str| name == "lm_head.weight" || expected.iter().any(|(known, _)| known == name);
         match self.places.keys().filter(|name| !known(name)).min() {
-            Some(name) => Err(Error::Unknown { file: self.file(name), tensor: name.clone() }),
+            Some(name) => Err(Error::Unknown { file: self.file_of(name), tensor: name.clone() }),
             None => Ok(()),
         }
     }
@@ -184,7 +204,7 @@ impl Checkpoint {
     }
 
     /// The file that has a tensor; the first one where none has.
-    fn file(&self, name: &str) -> PathBuf {
+    fn file_of(&self, name: &str) -> PathBuf {
         self.shards[self.places.get(name).copied().unwrap_or(0)].path.clone()
     }
 

@@ -5,6 +5,7 @@ mod cache;
 mod checkpoint;
 mod config;
 mod decoder;
+pub mod moments;
 mod rope;
 pub mod weights;
 

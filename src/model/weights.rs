@@ -8,8 +8,9 @@ pub use super::checkpoint::{Checkpoint, Error};
 use super::checkpoint::{FILE, to_bytes};
 use super::config::ModelConfig;
 use super::decoder::{Decoder, Layer, Mlp};
+use super::moments::write_error;
 use crate::seed::Seed;
-use burn::module::Param;
+use burn::module::{Param, ParamId};
 use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Device, Tensor, TensorData};
 pub use safetensors::Dtype;
@@ -127,13 +128,7 @@ pub fn save(decoder: &Decoder, dir: &Path, dtype: impl Fn(&str) -> Dtype) -> Res
         let stored = Stored { dtype: dtype(&name), shape: tensor.shape(), tensor };
         (name, stored)
     });
-    safetensors::serialize_to_file(stored, Some(metadata), &file).map_err(|e| Error::Write {
-        file,
-        cause: match e {
-            safetensors::SafeTensorError::IoError(cause) => cause,
-            other => std::io::Error::other(other),
-        },
-    })
+    safetensors::serialize_to_file(stored, Some(metadata), &file).map_err(|e| write_error(&file, e))
 }
 
 /// A tensor on its way to a file: read from the device when it is its turn.
@@ -170,8 +165,16 @@ pub(crate) enum Named<'a> {
 }
 
 impl Named<'_> {
+    /// The name of its parameter within the program.
+    pub(super) fn id(&self) -> ParamId {
+        match self {
+            Self::Vector(param) => param.id,
+            Self::Matrix(param) | Self::Projection(param) => param.id,
+        }
+    }
+
     /// Its shape in Hugging Face's layout.
-    fn shape(&self) -> Vec<usize> {
+    pub(super) fn shape(&self) -> Vec<usize> {
         match self {
             Self::Vector(param) => param.dims().to_vec(),
             Self::Matrix(param) => param.dims().to_vec(),

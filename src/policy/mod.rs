@@ -12,9 +12,10 @@ pub use crate::learn::{Decoding, TrainConfig, UpdateStats};
 pub use qwen::{Language, QwenPolicy};
 pub use scripted::{ScriptedPolicy, Trained};
 
-use crate::model::Decoder;
+use crate::model::{Decoder, weights};
 use crate::rollout::{Completion, Question, Rollout};
 use crate::seed::Seed;
+use std::path::Path;
 
 /// A rollout of the training set with the advantages of its completions.
 #[derive(Clone, Debug)]
@@ -38,6 +39,24 @@ pub trait Policy: Send {
     /// Tokens of a question's prompt; none where it cannot be asked, because the prompt is longer than
     /// allowed or the chat template refuses the text.
     fn prompt_length(&self, question: &Question) -> Option<usize>;
+
+    /// Writes what it must remember to go on after a restart into an empty folder.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn save(&self, dir: &Path) -> Result<(), weights::Error> {
+        let _ = dir;
+        Ok(())
+    }
+
+    /// Goes on from what [`Policy::save`] wrote.
+    ///
+    /// # Errors
+    /// When a file cannot be read or belongs to another model.
+    fn restore(&mut self, dir: &Path) -> Result<(), weights::Error> {
+        let _ = dir;
+        Ok(())
+    }
 
     /// The language model, of a policy that is one.
     fn decoder(&self) -> Option<&Decoder> {

@@ -5,12 +5,17 @@
 
 use super::{Decoding, Policy, TrainConfig, TrainingRollout, UpdateStats};
 use crate::learn::{Example, Optimizer, Update, generate};
-use crate::model::Decoder;
+use crate::model::weights::{self, Checkpoint, Dtype};
+use crate::model::{Decoder, ModelConfig, moments};
 use crate::rollout::{Completion, FinishReason, Question};
 use crate::seed::Seed;
 use crate::tokenizer::Tokenizer;
 use burn::module::Module;
+use std::path::Path;
 use std::sync::Arc;
+
+/// The file of what Adam remembers.
+const MOMENTS: &str = "adam.safetensors";
 
 /// How a policy reads and writes text.
 #[derive(Clone)]
@@ -29,6 +34,7 @@ pub struct Language {
 pub struct QwenPolicy {
     /// Taken out only while an update runs.
     model: Option<Decoder>,
+    shape: ModelConfig,
     reference: Option<Decoder>,
     language: Language,
     /// Whether completions are generated from a copy in bf16.
@@ -38,18 +44,18 @@ pub struct QwenPolicy {
 }
 
 impl QwenPolicy {
-    /// A policy that starts as a copy of `model`, which must live on an autodiff device. With `half`
+    /// A policy that starts as a copy of `model`, which has this shape and must live on an autodiff device. With `half`
     /// it generates from a copy of its weights in bf16; all else is f32.
     ///
     /// # Panics
     /// When the language has no end of a completion.
-    pub fn new(model: &Decoder, language: Language, half: bool, config: TrainConfig) -> Self {
+    pub fn new(model: &Decoder, shape: ModelConfig, language: Language, half: bool, config: TrainConfig) -> Self {
         assert!(!language.eos.is_empty(), "a policy needs an end-of-sequence token");
         // a fork has leaves of its own, so that agents never meet in one graph
         let own = model.clone().fork(&model.device());
         let reference = (config.beta != 0.0).then(|| model.valid());
         let optimizer = Optimizer::new(config.optimizer());
-        Self { model: Some(own), reference, language, half, optimizer, config }
+        Self { model: Some(own), shape, reference, language, half, optimizer, config }
     }
 
     /// The model as it is now.
@@ -127,6 +133,21 @@ impl Policy for QwenPolicy {
 
     fn prompt_length(&self, question: &Question) -> Option<usize> {
         self.prompt(question).map(|prompt| prompt.len())
+    }
+
+    fn save(&self, dir: &Path) -> Result<(), weights::Error> {
+        weights::save(self.model(), dir, |_| Dtype::F32)?;
+        let (steps, moments) = (self.optimizer.steps(), self.optimizer.moments());
+        moments::save(&dir.join(MOMENTS), self.model(), steps, moments)
+    }
+
+    fn restore(&mut self, dir: &Path) -> Result<(), weights::Error> {
+        let device = self.model().device();
+        let model = weights::load(&Checkpoint::open(dir, &self.shape)?, &self.shape, &device)?;
+        let (steps, moments) = moments::load(&dir.join(MOMENTS), &model, &device.clone().inner())?;
+        self.optimizer.resume(steps, moments);
+        self.model = Some(model);
+        Ok(())
     }
 
     fn decoder(&self) -> Option<&Decoder> {

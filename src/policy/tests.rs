@@ -54,7 +54,7 @@ fn policy_in(half: bool) -> (QwenPolicy, Arc<Tokenizer>) {
         eos: vec![FIRST_EOS, SECOND_EOS],
         max_prompt_length: 40,
     };
-    (QwenPolicy::new(&model, language, half, train), tokenizer)
+    (QwenPolicy::new(&model, config, language, half, train), tokenizer)
 }
 
 fn question() -> Question {

@@ -3,10 +3,12 @@
 use super::draw::draw;
 use super::questions::{Split, Tasks};
 use super::{QuestionStream, SwarmConfig};
+use crate::model::weights;
 use crate::policy::{Policy, TrainingRollout, UpdateStats};
 use crate::record::RoundRecord;
 use crate::rollout::{AgentId, Completion, FinishReason, Question, Rollout, advantages, mean};
 use crate::seed::Seed;
+use std::path::Path;
 
 /// One member of the swarm.
 pub struct Agent {
@@ -39,6 +41,19 @@ impl Agent {
     /// This round's own rollouts.
     pub fn own(&self) -> &[Rollout] {
         &self.own
+    }
+
+    /// Writes what it must remember to go on after a restart into an empty folder; returns the tokens
+    /// that it has generated.
+    pub(super) fn save(&self, dir: &Path) -> Result<u64, weights::Error> {
+        self.policy.save(dir)?;
+        Ok(self.num_tokens)
+    }
+
+    /// Goes on from there.
+    pub(super) fn restore(&mut self, dir: &Path, num_tokens: u64) -> Result<(), weights::Error> {
+        self.num_tokens = num_tokens;
+        self.policy.restore(dir)
     }
 
     /// Asks, completes and scores the own rollouts of a round.

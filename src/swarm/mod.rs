@@ -16,12 +16,14 @@ pub use questions::{Split, TaskWeights, Tasks, split_of};
 pub use rayon::ThreadPoolBuildError;
 pub use workers::Workers;
 
+use crate::model::weights;
 use crate::policy::{Decoding, Policy};
 use crate::record::RoundRecord;
 use crate::rollout::{AgentId, Question, ScaleRewards};
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Rollouts of the training set: own (the paper's I) and drawn from the others (J).
@@ -112,6 +114,24 @@ impl Swarm {
     /// The agents, in the order of their numbers.
     pub fn agents(&self) -> &[Agent] {
         &self.agents
+    }
+
+    /// Writes what the agents must remember to go on after a restart, each into its own of these empty
+    /// folders; returns the tokens that each has generated. All else follows from the seed and the round.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn save(&self, dirs: &[PathBuf]) -> Result<Vec<u64>, weights::Error> {
+        self.agents.iter().zip(dirs).map(|(agent, dir)| agent.save(dir)).collect()
+    }
+
+    /// Goes on from there.
+    ///
+    /// # Errors
+    /// When a file cannot be read or belongs to another model.
+    pub fn restore(&mut self, dirs: &[PathBuf], num_tokens: &[u64]) -> Result<(), weights::Error> {
+        let mut agents = self.agents.iter_mut().zip(dirs).zip(num_tokens);
+        agents.try_for_each(|((agent, dir), tokens)| agent.restore(dir, *tokens))
     }
 
     /// The questions that no agent trains on.

@@ -6,6 +6,7 @@ mod folders;
 mod model;
 mod program;
 mod report;
+mod resume;
 mod swarm;
 mod tasks;
 mod tasks_cli;

@@ -8,6 +8,7 @@
 
 use cubecl_core::ir::nvidia::SmArch;
 use cubecl_core::prelude::KernelDefinition;
+use cubecl_environment::backtrace::BackTrace;
 use cubecl_server::compiler::{CompilationError, Compiler};
 use cubecl_server::kernel::BufferIOAttr;
 use std::ffi::c_char;
@@ -127,7 +128,7 @@ impl Compiler for PlironCompiler {
     ) -> Result<Self::Representation, CompilationError> {
         Err(CompilationError::Validation {
             reason: "this build has no LLVM: cubecl-cuda must be built with its feature `cpp`".to_owned(),
-            backtrace: cubecl_core::backtrace::BackTrace::capture(),
+            backtrace: BackTrace::capture(),
         })
     }
 
