@@ -33,6 +33,10 @@ pub struct RoundRecord {
     pub loss: Option<f64>,
     /// Mean global norm of the gradient before clipping.
     pub grad_norm: Option<f64>,
+    /// Optimizer steps taken; 0 where the agent learned nothing.
+    pub steps: usize,
+    /// Steps left out because loss or gradient was not finite.
+    pub bad_updates: usize,
     /// Mean entropy (nats) of the distributions that own tokens were drawn from.
     pub entropy: Option<f64>,
     /// Share of trained tokens whose ratio was clipped.
@@ -81,6 +85,8 @@ impl RoundRecord {
             ("pool_nonzero_frac", number(self.pool_nonzero_frac)),
             ("loss", number(self.loss)),
             ("grad_norm", number(self.grad_norm)),
+            ("steps", self.steps.to_string()),
+            ("bad_updates", self.bad_updates.to_string()),
             ("entropy", number(self.entropy)),
             ("clip_ratio", number(self.clip_ratio)),
             ("kl", number(self.kl)),

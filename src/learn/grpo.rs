@@ -8,7 +8,8 @@
 use super::backward::Backward;
 use super::batch::{Batch, Example};
 use super::head;
-use super::optimizer::{Optimizer, OptimizerConfig};
+use super::optimizer::{Optimizer, OptimizerConfig, is_finite};
+use super::sums::{Sums, UpdateStats};
 use crate::model::Decoder;
 use crate::rollout::ScaleRewards;
 use crate::seed::Seed;
@@ -67,8 +68,16 @@ pub struct TrainConfig {
     pub adam_beta2: f64,
     /// Added to the root of Adam's second moment.
     pub adam_epsilon: f64,
+    /// Updates in a row that may be left out because loss or gradient is not finite; one more ends
+    /// the run.
+    #[serde(default = "max_bad_updates")]
+    pub max_bad_updates: usize,
     /// Steps over which the step size rises in equal parts, the last taking all of it; 0 for none.
     pub warmup_steps: usize,
+}
+
+fn max_bad_updates() -> usize {
+    10
 }
 
 impl TrainConfig {
@@ -105,23 +114,6 @@ impl TrainConfig {
             warmup_steps: self.warmup_steps,
         }
     }
-}
-
-/// What an update did. Empty means that there was nothing to measure.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct UpdateStats {
-    /// Mean loss of the optimizer steps.
-    pub loss: Option<f64>,
-    /// Mean global norm of their gradients before clipping.
-    pub grad_norm: Option<f64>,
-    /// Share of tokens whose ratio was clipped.
-    pub clip_ratio: Option<f64>,
-    /// Mean KL estimate of computed tokens, where beta is not 0.
-    pub kl: Option<f64>,
-    /// Mean log-prob of computed external tokens before the update.
-    pub foreign_logp: Option<f64>,
-    /// Optimizer steps taken.
-    pub steps: usize,
 }
 
 /// What an update needs to know besides its examples.
@@ -186,14 +178,22 @@ impl Update<'_> {
                     continue;
                 }
                 sums.first_pass = iteration == 0;
+                let loss_before = sums.loss;
                 let gradients = self.gradients(&model, &used, &computed, &weights, old.as_deref(), &mut sums);
                 let (updated, norm) = optimizer.step(model, gradients);
                 model = updated;
-                sums.steps += 1;
-                sums.grad_norm += norm;
+                if norm.is_finite() && sums.loss.is_finite() {
+                    sums.steps += 1;
+                    sums.grad_norm += norm;
+                } else {
+                    sums.loss = loss_before;
+                    sums.bad_steps += 1;
+                }
             }
         }
-        (model, sums.stats(self.config.beta))
+        let stats = sums.stats(self.config.beta);
+        let weights_finite = stats.steps == 0 || is_finite(&model);
+        (model, UpdateStats { weights_finite, ..stats })
     }
 
     /// Loss and gradient of one minibatch of all examples, without a step.
@@ -328,65 +328,4 @@ fn by_token(lists: &[Vec<f32>], owners: &[usize]) -> Vec<f32> {
 fn vector(values: Vec<f32>, device: &Device) -> Tensor<1> {
     let len = values.len();
     Tensor::from_data(TensorData::new(values, [len]), device)
-}
-
-/// Sums over tokens and steps.
-#[derive(Default)]
-struct Sums {
-    first_pass: bool,
-    steps: usize,
-    tokens: usize,
-    computed: usize,
-    clipped: usize,
-    foreign: usize,
-    loss: f64,
-    grad_norm: f64,
-    kl: f64,
-    foreign_logp: f64,
-}
-
-impl Sums {
-    fn add<'a>(
-        &mut self,
-        logp: &Tensor<1>,
-        old: Tensor<1>,
-        reference: Option<Tensor<1>>,
-        loss: Tensor<1>,
-        config: &TrainConfig,
-        examples: impl Iterator<Item = &'a Example>,
-    ) {
-        let logp = logp.clone().inner();
-        let log_ratio = logp.clone() - old.inner();
-        let gap = reference.map_or_else(|| logp.zeros_like(), |reference| reference.inner() - logp.clone());
-        let stacked = Tensor::cat(vec![logp, log_ratio, loss.inner(), gap], 0);
-        let values: Vec<f32> = stacked.into_data().try_into_vec().expect("losses are f32");
-        let count = values.len() / 4;
-        for (token, example) in examples.enumerate() {
-            let value = |row: usize| f64::from(values[row * count + token]);
-            let (logp, ratio) = (value(0), value(1).exp());
-            let below = ratio < 1.0 - config.epsilon && example.advantage < 0.0;
-            let above = ratio > 1.0 + config.epsilon_high && example.advantage > 0.0;
-            self.clipped += usize::from(below || above);
-            self.computed += 1;
-            self.loss += value(2);
-            self.kl += value(3).exp() - value(3) - 1.0;
-            if self.first_pass && example.foreign {
-                self.foreign += 1;
-                // with several steps a round, `old` is the policy before the first of them
-                self.foreign_logp += logp - value(1);
-            }
-        }
-    }
-
-    fn stats(self, beta: f64) -> UpdateStats {
-        let mean = |sum: f64, count: usize| (count > 0).then(|| sum / count as f64);
-        UpdateStats {
-            loss: mean(self.loss, self.steps),
-            grad_norm: mean(self.grad_norm, self.steps),
-            clip_ratio: mean(self.clipped as f64, self.tokens),
-            kl: mean(self.kl, self.computed).filter(|_| beta != 0.0),
-            foreign_logp: mean(self.foreign_logp, self.foreign),
-            steps: self.steps,
-        }
-    }
 }

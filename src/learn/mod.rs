@@ -15,6 +15,7 @@ mod grpo;
 mod head;
 mod optimizer;
 pub mod sft;
+mod sums;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ pub use agreement::Agreement;
 pub use batch::Example;
 pub use decode::Decoding;
 pub use generate::{Generated, generate};
-pub use grpo::{LossType, TrainConfig, Update, UpdateStats, token_loss};
+pub use grpo::{LossType, TrainConfig, Update, token_loss};
 pub use head::logits_alive;
 pub use optimizer::{Optimizer, OptimizerConfig};
+pub use sums::UpdateStats;

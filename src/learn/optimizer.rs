@@ -111,6 +111,21 @@ pub(crate) fn global_norm(model: &Decoder, gradients: &GradientsParams) -> f64 {
     all.iter().map(|&s| f64::from(s)).sum::<f64>().sqrt()
 }
 
+/// True when every parameter is.
+pub(crate) fn is_finite(model: &Decoder) -> bool {
+    struct Sums(Vec<Tensor<1>>);
+    impl ModuleVisitor for Sums {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            // what is infinite or no number stays so in a sum of sizes
+            self.0.push(param.val().inner().abs().sum());
+        }
+    }
+    let mut sums = Sums(Vec::new());
+    model.visit(&mut sums);
+    let all = Tensor::cat(sums.0, 0).into_data().try_into_vec::<f32>().expect("weights are f32");
+    all.iter().all(|sum| sum.is_finite())
+}
+
 /// A step of Adam over all parameters.
 struct Step<'a> {
     moments: &'a mut Moments,

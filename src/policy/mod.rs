@@ -36,6 +36,11 @@ pub trait Policy: Send {
     /// Learns from a training set. `decoding` is how the own completions were generated.
     fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats;
 
+    /// What the others are shown of its own rollouts: all of them, as text.
+    fn share(&self, own: &[Rollout]) -> Vec<Rollout> {
+        own.iter().map(Rollout::shared).collect()
+    }
+
     /// Tokens of a question's prompt; none where it cannot be asked, because the prompt is longer than
     /// allowed or the chat template refuses the text.
     fn prompt_length(&self, question: &Question) -> Option<usize>;

@@ -47,6 +47,7 @@ fn policy_in(half: bool) -> (QwenPolicy, Arc<Tokenizer>) {
         adam_beta2: 0.999,
         adam_epsilon: 1e-8,
         warmup_steps: 0,
+        max_bad_updates: 10,
     };
     let language = Language {
         tokenizer: Arc::clone(&tokenizer),

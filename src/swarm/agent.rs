@@ -1,5 +1,6 @@
 //! One member of the swarm: its policy, its seed, and its part of a round.
 
+use super::admit::{admit, scored};
 use super::draw::draw;
 use super::questions::{Split, Tasks};
 use super::{QuestionStream, SwarmConfig};
@@ -21,11 +22,15 @@ pub struct Agent {
     num_tokens: u64,
     /// Questions of this round left out because their prompts are too long.
     overlong: usize,
+    /// Author and index of the rollouts of others that it learned from this round.
+    drawn: Vec<(AgentId, u32)>,
+    /// False after an update that left a weight that is not finite.
+    sound: bool,
 }
 
 impl Agent {
     pub(super) fn new(id: AgentId, policy: Box<dyn Policy>, seed: Seed) -> Self {
-        Self { id, policy, seed, own: Vec::new(), num_tokens: 0, overlong: 0 }
+        Self { id, policy, seed, own: Vec::new(), num_tokens: 0, overlong: 0, drawn: Vec::new(), sound: true }
     }
 
     /// Its number.
@@ -41,6 +46,21 @@ impl Agent {
     /// This round's own rollouts.
     pub fn own(&self) -> &[Rollout] {
         &self.own
+    }
+
+    /// Author and index of the rollouts of others that it learned from this round.
+    pub fn drawn(&self) -> &[(AgentId, u32)] {
+        &self.drawn
+    }
+
+    /// What it shows the others of its rollouts.
+    pub(super) fn shared(&self) -> Vec<Rollout> {
+        self.policy.share(&self.own)
+    }
+
+    /// False after an update that left a weight that is not finite.
+    pub fn is_sound(&self) -> bool {
+        self.sound
     }
 
     /// Writes what it must remember to go on after a restart into an empty folder; returns the tokens
@@ -112,10 +132,10 @@ impl Agent {
         root: Seed,
         config: &SwarmConfig,
         tasks: &Tasks,
-        pool: Vec<Rollout>,
+        pool: &[&Rollout],
     ) -> RoundRecord {
         let published = pool.len();
-        let pool: Vec<Rollout> = pool.into_iter().filter_map(|rollout| scored(rollout, tasks)).collect();
+        let pool = admit(pool, tasks, config.mix.local);
         let rewards: Vec<&[f64]> = pool.iter().map(|r| r.rewards.as_slice()).collect();
         let authors: Vec<u16> = pool.iter().map(|r| r.author.0).collect();
         let arrival = root.child("arrival", u64::from(round));
@@ -135,6 +155,8 @@ impl Agent {
             .map(|(rollout, advantages)| TrainingRollout { rollout, advantages, foreign: rollout.author != self.id })
             .collect();
         let stats = self.policy.update(&training, &config.decoding, self.seed.child("update", u64::from(round)));
+        self.sound = stats.weights_finite;
+        self.drawn = external.iter().map(|rollout| (rollout.author, rollout.index)).collect();
         let record = self.record(round, tasks, &set, &pool, &stats);
         self.overlong = 0;
         RoundRecord { pool_dropped: dropped, ..record }
@@ -170,6 +192,8 @@ impl Agent {
             pool_nonzero_frac: share(pool.iter().filter(|r| r.has_signal()).count(), pool.len()),
             loss: stats.loss,
             grad_norm: stats.grad_norm,
+            steps: stats.steps,
+            bad_updates: stats.bad_steps,
             entropy: some_mean(tokens().map(|t| f64::from(t.entropy))),
             clip_ratio: stats.clip_ratio,
             kl: stats.kl,
@@ -195,11 +219,4 @@ impl Agent {
 fn some_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     (!values.is_empty()).then(|| mean(&values))
-}
-
-/// The rollout with a reward a completion; `None` when the task is unknown or the group is empty.
-fn scored(mut rollout: Rollout, tasks: &Tasks) -> Option<Rollout> {
-    let score = |completion: &Completion| tasks.score(&rollout.question, &completion.text);
-    rollout.rewards = rollout.completions.iter().map(score).collect::<Option<_>>()?;
-    (!rollout.rewards.is_empty()).then_some(rollout)
 }

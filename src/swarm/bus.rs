@@ -11,9 +11,9 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// Puts an agent's rollouts on the bus, without what must not travel.
-    pub fn publish(&mut self, rollouts: &[Rollout]) {
-        self.rollouts.extend(rollouts.iter().map(Rollout::shared));
+    /// Puts an agent's rollouts on the bus, under its name and without what must not travel.
+    pub fn publish(&mut self, author: AgentId, rollouts: &[Rollout]) {
+        self.rollouts.extend(rollouts.iter().map(|rollout| Rollout { author, ..rollout.shared() }));
     }
 
     /// Forgets the round. Rollouts from now on belong to the next one.
@@ -22,8 +22,8 @@ impl Bus {
     }
 
     /// The rollouts of all other agents in the order of (author, index), whoever published first.
-    pub fn of_others(&self, reader: AgentId) -> Vec<Rollout> {
-        let mut pool: Vec<Rollout> = self.rollouts.iter().filter(|r| r.author != reader).cloned().collect();
+    pub fn of_others(&self, reader: AgentId) -> Vec<&Rollout> {
+        let mut pool: Vec<&Rollout> = self.rollouts.iter().filter(|r| r.author != reader).collect();
         pool.sort_by_key(|r| (r.author, r.index));
         pool
     }

@@ -3,6 +3,7 @@
 //! Nothing here knows a tensor, a file or a clock. Agents work side by side within a phase; between
 //! phases all of them wait, so their order never matters.
 
+mod admit;
 mod agent;
 mod bus;
 mod draw;
@@ -162,13 +163,13 @@ impl Swarm {
         workers.map(agents, |agent| agent.generate(round, root, config, tasks));
         bus.clear();
         for agent in agents.iter() {
-            bus.publish(agent.own());
+            bus.publish(agent.id(), &agent.shared());
         }
 
         watch(Phase::Learn);
         let bus = &*bus;
         let mut records =
-            workers.map(agents, |agent| agent.learn(round, root, config, tasks, bus.of_others(agent.id())));
+            workers.map(agents, |agent| agent.learn(round, root, config, tasks, &bus.of_others(agent.id())));
         for (record, evaluation) in records.iter_mut().zip(evaluations) {
             record.eval_reward = evaluation;
         }

@@ -3,6 +3,7 @@
 
 mod floors;
 mod folders;
+mod hostile;
 mod model;
 mod program;
 mod report;

@@ -92,8 +92,8 @@ fn the_order_of_publishing_does_not_matter() {
     };
     let pool = |order: &[usize]| {
         let mut bus = Bus::default();
-        order.iter().for_each(|&i| bus.publish(swarm.agents()[i].own()));
-        bus.of_others(swarm.agents()[0].id())
+        order.iter().for_each(|&i| bus.publish(swarm.agents()[i].id(), swarm.agents()[i].own()));
+        bus.of_others(swarm.agents()[0].id()).into_iter().cloned().collect::<Vec<_>>()
     };
     assert_eq!(pool(&[0, 1, 2]), pool(&[2, 0, 1]));
     assert_eq!(pool(&[1, 2]).len(), 4);

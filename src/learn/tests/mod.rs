@@ -80,6 +80,7 @@ fn config(loss_type: LossType) -> TrainConfig {
         adam_beta2: 0.999,
         adam_epsilon: 1e-8,
         warmup_steps: 0,
+        max_bad_updates: 10,
     }
 }
 
