@@ -6,7 +6,9 @@ mod gpu_check;
 mod pretrain;
 mod progress;
 mod report;
+mod rollouts;
 mod run;
+mod status;
 mod tasks;
 
 use crate::experiment::DeviceKind;
@@ -26,6 +28,10 @@ pub struct Cli {
 enum Command {
     /// Run an experiment: every mix and seed, then table and plots
     Run(run::Args),
+    /// Say how far the runs of a results folder have come
+    Status(status::Args),
+    /// Read what was asked and answered in the rounds whose rollouts were kept
+    Rollouts(rollouts::Args),
     /// Make table and plots again, from the CSV files of a results folder
     Report(report::Args),
     /// Validate an experiment and print what it will take
@@ -48,6 +54,8 @@ impl Cli {
     pub fn run(self) -> Result<ExitCode> {
         match self.command {
             Command::Run(args) => return run::run(args),
+            Command::Status(args) => status::run(&args),
+            Command::Rollouts(args) => rollouts::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Check(args) => check::run(&args),
             Command::GpuCheck(args) => gpu_check::run(&args),

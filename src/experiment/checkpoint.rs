@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// When checkpoints are written. They shape no result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CheckpointTable {
     /// Rounds between two; the last round always has one. 0 for none at all.
     pub every: u32,

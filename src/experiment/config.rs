@@ -5,6 +5,7 @@
 use super::base::Base;
 use super::checkpoint::CheckpointTable;
 use super::device::DeviceConfig;
+use super::journal::LogTable;
 use super::{source, toml_file};
 use crate::learn::{Decoding, TrainConfig};
 use crate::rollout::AgentId;
@@ -43,6 +44,9 @@ pub struct Experiment {
     /// When the state of a run is saved.
     #[serde(default)]
     pub checkpoint: CheckpointTable,
+    /// What is written to be looked at.
+    #[serde(default)]
+    pub log: LogTable,
 }
 
 /// The `[model]` table.

@@ -42,7 +42,8 @@ fn fetch(owner: &str, name: &str) -> Result<std::path::PathBuf> {
     let needed = ["*.json", "*.safetensors", "*.jinja", "merges.txt"].map(ToOwned::to_owned).into();
     let download = || {
         let client = hf_hub::HFClientSync::new()?;
-        let snapshot = client.model(owner, name).snapshot_download();
+        let model = client.model(owner, name);
+        let snapshot = model.snapshot_download();
         snapshot.allow_patterns(needed).local_files_only(offline).progress(bar::Bar::new()).send()
     };
     download().with_context(|| match offline {

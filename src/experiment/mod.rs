@@ -6,7 +6,9 @@ mod checkpoint;
 mod config;
 mod cook;
 mod device;
+mod events;
 mod hub;
+mod journal;
 mod models;
 mod plan;
 mod recipe;
@@ -23,6 +25,7 @@ pub use config::{
 };
 pub use cook::{Measured, Outcome};
 pub use device::{Device, DeviceConfig, DeviceKind};
+pub use journal::{Kept, LogTable, rollouts};
 pub use models::Models;
 pub use plan::{Memory, Plan};
 pub use recipe::{Content, Form, ModelShape, Recipe, RecipeTasks, RecipeTrain};

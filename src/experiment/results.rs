@@ -2,6 +2,7 @@
 
 use super::checkpoint::CheckpointTable;
 use super::config::Experiment;
+use super::journal::LogTable;
 use crate::record::RoundRecord;
 use crate::swarm::Mix;
 use anyhow::{Context, Result, bail};
@@ -59,7 +60,12 @@ impl Results {
 
     /// The folder of a run.
     pub fn run_dir(&self, mix: Mix, seed: u64) -> PathBuf {
-        self.dir.join("runs").join(format!("{}-{}", mix.local, mix.external)).join(format!("seed-{seed}"))
+        Self::run_path(&self.dir, mix, seed)
+    }
+
+    /// The folder of a run below a results folder.
+    pub fn run_path(dir: &Path, mix: Mix, seed: u64) -> PathBuf {
+        dir.join("runs").join(format!("{}-{}", mix.local, mix.external)).join(format!("seed-{seed}"))
     }
 
     /// Goes on with the files of a run from where they stood: what came after is cut off.
@@ -116,8 +122,14 @@ fn empty_record(tasks: &[String]) -> RoundRecord {
 /// What is another experiment here, if anything; mixes, seeds and checkpoints may differ.
 fn change(old: &str, new: &Experiment) -> Result<Option<String>> {
     let shared = |e: &Experiment| {
-        Experiment { mixes: Vec::new(), seeds: Vec::new(), checkpoint: CheckpointTable::default(), ..e.clone() }
-            .to_toml()
+        Experiment {
+            mixes: Vec::new(),
+            seeds: Vec::new(),
+            checkpoint: CheckpointTable::default(),
+            log: LogTable::default(),
+            ..e.clone()
+        }
+        .to_toml()
     };
     let (old, new) = match toml::from_str::<Experiment>(old) {
         Ok(old) => (shared(&old)?, shared(new)?),

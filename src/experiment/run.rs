@@ -2,6 +2,7 @@
 
 use super::checkpoint::Checkpoints;
 use super::config::{Experiment, Overlong};
+use super::journal::Journal;
 use super::models::Models;
 use super::results::Results;
 use crate::model::Decoder;
@@ -118,12 +119,17 @@ impl Runs<'_> {
             }
             None => self.results.run(mix, seed, names)?,
         };
+        let mut journal = Journal::open(&dir, &experiment.log, experiment.rounds, start)?;
+        let mut bad = BadUpdates::default();
         let mut eval_reward = None;
         for round in start + 1..=experiment.rounds {
             let mut clock = Clock::default();
             let records = swarm.step(round, |phase| clock.start(phase));
-            files.write(&records, clock.stop())?;
-            stop_if_diverged(&records)?;
+            let seconds = clock.stop();
+            files.write(&records, seconds)?;
+            journal.round(&records, seconds.iter().sum(), &swarm)?;
+            bad.look_at(experiment, &records, &swarm, &journal, watcher)?;
+            stop_if_diverged(&records, &swarm)?;
             stop_if_overlong(experiment, &records)?;
             self.done += 1;
             eval_reward = mean_of(&records, |r| r.eval_reward).or(eval_reward);
@@ -155,9 +161,56 @@ fn mean_of(records: &[RoundRecord], of: fn(&RoundRecord) -> Option<f64>) -> Opti
     (!values.is_empty()).then(|| mean(&values))
 }
 
+/// Updates in a row that were left out, an agent each.
+#[derive(Default)]
+struct BadUpdates(Vec<usize>);
+
+impl BadUpdates {
+    /// # Errors
+    /// When an agent has too many in a row.
+    fn look_at(
+        &mut self,
+        experiment: &Experiment,
+        records: &[RoundRecord],
+        swarm: &Swarm,
+        journal: &Journal,
+        watcher: &mut dyn Watcher,
+    ) -> Result<()> {
+        self.0.resize(records.len(), 0);
+        for ((count, record), agent) in self.0.iter_mut().zip(records).zip(swarm.agents()) {
+            if record.bad_updates == 0 {
+                *count = if record.steps > 0 { 0 } else { *count };
+                continue;
+            }
+            *count += 1;
+            let (round, number, most) = (record.round, record.agent, experiment.train.max_bad_updates);
+            let batch = journal.bad_update(round, agent, swarm)?;
+            let note = format!(
+                "round {round}, agent {number}: loss or gradient is not finite, {} updates left out; the batch is in {}",
+                record.bad_updates,
+                batch.display()
+            );
+            ensure!(
+                *count <= most,
+                "{note}; {count} in a row, where train.max_bad_updates allows {most}: the step size may be too large"
+            );
+            watcher.note(note);
+        }
+        Ok(())
+    }
+}
+
 /// # Errors
-/// When the distributions that an agent generated from are not numbers any more.
-fn stop_if_diverged(records: &[RoundRecord]) -> Result<()> {
+/// When the distributions that an agent generated from or its weights are not numbers any more.
+fn stop_if_diverged(records: &[RoundRecord], swarm: &Swarm) -> Result<()> {
+    let broken = swarm.agents().iter().zip(records).find(|(agent, _)| !agent.is_sound());
+    if let Some((_, record)) = broken {
+        bail!(
+            "round {}, agent {}: a weight is not finite after the update; the step size may be too large",
+            record.round,
+            record.agent
+        );
+    }
     for record in records {
         let entropy = record.entropy.unwrap_or(0.0);
         ensure!(

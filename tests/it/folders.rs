@@ -147,14 +147,14 @@ fn broken_shards_are_named() {
 }
 
 /// A model of random weights with a tokenizer that cuts text in other places than the base model's.
-fn stranger(dir: &Path) {
+pub(crate) fn stranger(dir: &Path, tied: bool) {
     let texts: Vec<String> =
         (0..200).map(|i| format!("<answer>{i}</answer> The answer is {i} days from Monday")).collect();
     tokenizer::train(&texts, 300, dir).unwrap();
     let config: ModelConfig = serde_json::from_value(serde_json::json!({
         "model_type": "qwen3", "vocab_size": 300, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
         "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
-        "tie_word_embeddings": true, "max_position_embeddings": 2048, "eos_token_id": 0
+        "tie_word_embeddings": tied, "max_position_embeddings": 2048, "eos_token_id": 0
     }))
     .unwrap();
     config.save(dir).unwrap();
@@ -173,7 +173,7 @@ fn column(dir: &Path, name: &str) -> Vec<(usize, String)> {
 #[test]
 fn models_with_other_tokenizers_share_text_and_are_saved() {
     let (other, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    stranger(other.path());
+    stranger(other.path(), true);
     let agent = format!("swarm.agent=[{{agents=[1], model={:?}}}]", other.path().to_str().unwrap());
     let out = out.path().join("mixed");
     let mut args = vec!["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", &agent];

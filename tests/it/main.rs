@@ -12,3 +12,4 @@ mod swarm;
 mod tasks;
 mod tasks_cli;
 mod tokenizer;
+mod watch;

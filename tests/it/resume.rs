@@ -17,6 +17,8 @@ fn arguments(out: &Path) -> Vec<String> {
         "eval.questions=8",
         "train.learning_rate=1e-3",
         "checkpoint.every=1",
+        "log.rollouts_every=3",
+        "log.rollouts_mib=0",
         "model.save=true",
     ];
     let mut args = vec!["run".to_owned(), "experiments/smoke.toml".to_owned(), "--out".to_owned()];
@@ -53,7 +55,7 @@ fn results(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let lasting = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
         // the manifests know how long the timings are
-        !["timings.csv", ".lock", "manifest.json"].contains(&name)
+        !["timings.csv", ".lock", "manifest.json", "log.txt"].contains(&name)
     };
     let file = |path: PathBuf| (path.strip_prefix(out).unwrap().to_owned(), fs::read(&path).unwrap());
     files.into_iter().filter(lasting).map(file).collect()
