@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Arguments of `sapo run`.
 #[derive(Debug, clap::Args)]
@@ -61,16 +61,17 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
 /// What a program returns that was interrupted.
 const INTERRUPTED: u8 = 130;
 
-/// Signals to stop so far.
-static SIGNALS: AtomicU32 = AtomicU32::new(0);
+/// Whether a signal to stop has come.
+static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 /// After one signal to stop, the round is finished and saved; after two, the program ends at once.
 fn listen() -> Result<()> {
     let heard = || {
-        if SIGNALS.fetch_add(1, Ordering::SeqCst) > 0 {
+        if SIGNALLED.load(Ordering::SeqCst) {
             std::process::exit(i32::from(INTERRUPTED));
         }
         let _ = writeln!(std::io::stderr(), "stopping after this round; once more to stop at once");
+        SIGNALLED.store(true, Ordering::SeqCst);
     };
     ctrlc::set_handler(heard).context("signals to stop cannot be heard")
 }
@@ -91,7 +92,7 @@ impl Watcher for Console {
     }
 
     fn stop(&self) -> bool {
-        SIGNALS.load(Ordering::SeqCst) > 0
+        SIGNALLED.load(Ordering::SeqCst)
     }
 }
 

@@ -203,6 +203,11 @@ fn remove(dir: &Path) -> io::Result<()> {
 }
 
 impl Position {
+    /// Bytes that the file has got since.
+    pub(super) fn behind(&self, run: &Path) -> Result<u64> {
+        Ok(fs::metadata(self.find(run)?)?.len() - self.bytes)
+    }
+
     /// The file, which must still have what it had.
     pub(super) fn find(&self, run: &Path) -> Result<PathBuf> {
         // a run that was stopped while it ended has already given its file the final name

@@ -37,7 +37,6 @@ fn fetch(owner: &str, name: &str) -> Result<std::path::PathBuf> {
 /// With `HF_HUB_OFFLINE` set it only looks there.
 #[cfg(feature = "hub")]
 fn fetch(owner: &str, name: &str) -> Result<std::path::PathBuf> {
-    use anyhow::Context;
     let offline = std::env::var("HF_HUB_OFFLINE").is_ok_and(|value| !["", "0"].contains(&value.as_str()));
     let needed = ["*.json", "*.safetensors", "*.jinja", "merges.txt"].map(ToOwned::to_owned).into();
     let download = || {
@@ -46,9 +45,14 @@ fn fetch(owner: &str, name: &str) -> Result<std::path::PathBuf> {
         let snapshot = model.snapshot_download();
         snapshot.allow_patterns(needed).local_files_only(offline).progress(bar::Bar::new()).send()
     };
-    download().with_context(|| match offline {
-        true => format!("{owner}/{name}: not in the cache of the hub, and HF_HUB_OFFLINE is set"),
-        false => format!("{owner}/{name}: no such folder, and it cannot be downloaded from the Hugging Face hub"),
+    download().map_err(|e: hf_hub::HFError| {
+        let what = match offline {
+            true => "not in the cache of the hub, and HF_HUB_OFFLINE is set",
+            false => "no such folder, and it cannot be downloaded from the Hugging Face hub",
+        };
+        // the innermost of the errors says what happened, the others repeat it with the address
+        let e = anyhow::Error::new(e);
+        anyhow::anyhow!("{owner}/{name}: {what}: {}", e.root_cause())
     })
 }
 

@@ -113,7 +113,9 @@ impl Runs<'_> {
         let mut swarm = Swarm::new(policies, tasks, config, Seed::new(seed), Arc::clone(&self.workers));
         let mut files = match &found {
             Some(found) => {
-                watcher.note(format!("{}: goes on after round {start}", dir.display()));
+                let cut = found.csv.iter().map(|position| position.behind(&dir)).sum::<Result<u64>>()?;
+                let cut = if cut > 0 { "; rows after it are cut off and made again" } else { "" };
+                watcher.note(format!("{}: goes on after round {start}{cut}", dir.display()));
                 found.restore(&mut swarm)?;
                 self.results.resume(mix, seed, names, &found.csv)?
             }

@@ -80,6 +80,11 @@ fn broken_model_folders_are_named() {
     check(&edit("\"hidden_size\"", "\"hidden_size\": \"big\","), &["config.json", "invalid type"]);
     check(&edit("\"eos_token_id\"", "\"eos_token_id\": 1023999,"), &["eos_token_id 1023999", "vocab_size 1024"]);
     check(&edit("\"rope_theta\"", "\"rope_theta\": 0.0,"), &["rope_theta", "found 0"]);
+    let yarn = "\"rope_theta\": 1e4, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0},";
+    check(&edit("\"rope_theta\"", yarn), &["key `rope_scaling`", "yarn", "expected null"]);
+    let sliding = "\"rope_theta\": 1e4, \"layer_types\": [\"full_attention\", \"sliding_attention\"],";
+    check(&edit("\"rope_theta\"", sliding), &["key `layer_types`", "sliding_attention"]);
+    check(&edit("\"model_type\"", "\"model_type\": \"qwen3\", \"attention_bias\": true,"), &["attention_bias", "true"]);
 }
 
 #[test]

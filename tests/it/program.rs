@@ -133,9 +133,11 @@ fn folders_that_cannot_be_used_are_named() {
 #[test]
 fn one_program_at_a_time_writes_to_a_folder() {
     let dir = tempfile::tempdir().unwrap();
-    let lock = fs::File::create(dir.path().join(".lock")).unwrap();
+    fs::write(dir.path().join(".lock"), "4242\n").unwrap();
+    let lock = fs::File::open(dir.path().join(".lock")).unwrap();
     lock.lock().unwrap();
-    fails(&["run", "experiments/smoke.toml", "--out", dir.path().to_str().unwrap()], &["another sapo is writing"]);
+    let words = ["another sapo is writing to this folder (process 4242)"];
+    fails(&["run", "experiments/smoke.toml", "--out", dir.path().to_str().unwrap()], &words);
 }
 
 #[test]

@@ -110,6 +110,21 @@ fn one_signal_finishes_the_round_and_says_how_to_go_on() {
     assert_eq!(complete(&stopped), "", "finished runs are not run again");
 }
 
+#[test]
+fn two_signals_stop_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("stopped");
+    let mut child = start(&out);
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    said.by_ref().map(Result::unwrap).find(|line| line.contains("rounds, ")).unwrap();
+    let signal = || Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+    signal();
+    said.by_ref().map(Result::unwrap).find(|line| line.contains("once more to stop at once")).unwrap();
+    signal();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    complete(&out);
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -146,7 +161,7 @@ fn damage_is_said_and_mended() {
         }
         assert_same(&whole, &out);
     };
-    check("rows-too-many", &|_| (), &["goes on after round 19"]);
+    check("rows-too-many", &|_| (), &["goes on after round 19; rows after it are cut off and made again"]);
     let newest = "checkpoint/round-00000019";
     let flip = |file: PathBuf| {
         let mut bytes = fs::read(&file).unwrap();
