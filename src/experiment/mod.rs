@@ -13,6 +13,7 @@ mod models;
 mod plan;
 mod recipe;
 mod rehearsal;
+mod reserve;
 mod results;
 mod run;
 mod source;

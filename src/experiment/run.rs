@@ -4,6 +4,7 @@ use super::checkpoint::Checkpoints;
 use super::config::{Experiment, Overlong};
 use super::journal::Journal;
 use super::models::Models;
+use super::reserve::reserve;
 use super::results::Results;
 use crate::model::Decoder;
 use crate::record::RoundRecord;
@@ -73,7 +74,8 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, watcher: 
     let runs: Vec<(Mix, u64)> =
         experiment.seeds.iter().flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed))).collect();
     let total = runs.len() as u64 * u64::from(experiment.rounds);
-    let mut all = Runs { experiment, results, models, weights, workers: Arc::new(workers), done: 0, total };
+    let workers = Arc::new(workers);
+    let mut all = Runs { experiment, results, models, weights, workers, reserved: false, done: 0, total };
     for (mix, seed) in runs {
         if all.run(mix, seed, watcher)? == Ending::Stopped {
             return Ok(Ending::Stopped);
@@ -89,6 +91,8 @@ struct Runs<'a> {
     models: Models,
     weights: Vec<Decoder>,
     workers: Arc<Workers>,
+    /// Whether the memory of the largest round is reserved.
+    reserved: bool,
     /// Rounds done and rounds of all runs.
     done: u64,
     total: u64,
@@ -108,6 +112,9 @@ impl Runs<'_> {
         }
         let policies = self.models.policies(experiment, &self.weights);
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
+        if !std::mem::replace(&mut self.reserved, true) {
+            reserve(experiment, &self.models, &self.weights, &tasks, &self.workers);
+        }
         let names = tasks.names();
         let config = experiment.swarm_config(mix);
         let mut swarm = Swarm::new(policies, tasks, config, Seed::new(seed), Arc::clone(&self.workers));

@@ -22,6 +22,11 @@ impl Workers {
         Self(Vec::new())
     }
 
+    /// How many items are worked on at the same time.
+    pub fn threads(&self) -> usize {
+        self.0.len().max(1)
+    }
+
     /// Applies `work` to every item; results come in the order of the items.
     pub fn map<T: Send, R: Send>(&self, items: &mut [T], work: impl Fn(&mut T) -> R + Sync) -> Vec<R> {
         if self.0.is_empty() {

@@ -81,7 +81,7 @@ fn killed_at_any_moment_it_ends_as_if_never_touched() {
     let mut kills = 0;
     while kills < 22 {
         let mut child = start(&killed);
-        std::thread::sleep(Duration::from_millis(rng.below(220) + 20));
+        std::thread::sleep(Duration::from_millis(rng.below(450) + 30));
         assert!(child.try_wait().unwrap().is_none(), "it ended after {kills} kills");
         child.kill().unwrap();
         child.wait().unwrap();
