@@ -26,21 +26,26 @@ pub struct Question {
     pub metadata: Metadata,
 }
 
-/// A JSON object that is made when it is first read: training reads most of them never, and they
-/// cost more than the question itself. Copies share it.
+/// A JSON object. One that a task makes is made when it is first read: training reads most of them
+/// never, and they cost more than the question itself. Copies share it.
 #[derive(Clone)]
-pub struct Metadata(Arc<dyn Deref<Target = Map<String, Value>> + Send + Sync>);
+pub enum Metadata {
+    /// What a task of this program will make.
+    Later(Arc<dyn Deref<Target = Map<String, Value>> + Send + Sync>),
+    /// What came from elsewhere, and may hold anything.
+    Given(Arc<Map<String, Value>>),
+}
 
 impl Metadata {
     /// What `make` will return.
     pub fn later(make: impl FnOnce() -> Map<String, Value> + Send + 'static) -> Self {
-        Self(Arc::new(LazyLock::new(make)))
+        Self::Later(Arc::new(LazyLock::new(make)))
     }
 }
 
 impl From<Map<String, Value>> for Metadata {
     fn from(map: Map<String, Value>) -> Self {
-        Self(Arc::new(Box::new(map)))
+        Self::Given(Arc::new(map))
     }
 }
 
@@ -48,7 +53,10 @@ impl Deref for Metadata {
     type Target = Map<String, Value>;
 
     fn deref(&self) -> &Self::Target {
-        &self.0
+        match self {
+            Self::Later(made) => made,
+            Self::Given(map) => map,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["task", "chat", "prompt"])))]
 pub(super) struct Args {
-    /// A model folder in Hugging Face's layout
+    /// A model folder in Hugging Face's layout, or the id of a model on its hub
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// Ask a question of this task and score the answers

@@ -101,7 +101,7 @@ impl Checkpoints {
         };
         put().with_context(|| format!("{}: cannot be written", place.display()))?;
         let mut all = self.all()?;
-        let old = all.len().saturating_sub(self.keep_last.max(1));
+        let old = all.len().saturating_sub(self.keep_last);
         all.drain(..old).try_for_each(|(_, dir)| remove(&dir)).context("an old checkpoint cannot be removed")
     }
 

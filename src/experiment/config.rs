@@ -216,6 +216,12 @@ impl Experiment {
         let questions = self.eval.questions;
         let sane = questions <= 1 << 16 && (questions > 0 || self.eval.every == 0);
         check(sane, "eval.questions", questions.to_string(), "1 to 65536 where eval.every is not 0")?;
+        let kept = self.checkpoint.keep_last;
+        check((1..=1024).contains(&kept), "checkpoint.keep_last", kept.to_string(), "1 to 1024")?;
+        let mib = self.log.rollouts_mib;
+        check(mib <= 1 << 20, "log.rollouts_mib", mib.to_string(), "0 to 1048576")?;
+        let memory = self.device.memory_gib.unwrap_or(1.0);
+        check(memory > 0.0 && memory.is_finite(), "device.memory_gib", memory.to_string(), "more than 0")?;
         self.train.validate()?;
         self.specialists()?;
         self.tasks().map(|_| ())

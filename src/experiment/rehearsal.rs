@@ -2,7 +2,7 @@
 
 use super::config::Experiment;
 use super::models::Models;
-use crate::policy::TrainingRollout;
+use super::reserve::with_signal;
 use crate::rollout::{AgentId, Rollout};
 use crate::seed::Seed;
 use crate::swarm::Split;
@@ -64,13 +64,8 @@ pub fn rehearse(experiment: &Experiment) -> Result<Rehearsal> {
                 rewards: Vec::new(),
             })
             .collect();
-        let advantages: Vec<f64> = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        let training: Vec<TrainingRollout<'_>> = own
-            .iter()
-            .map(|rollout| TrainingRollout { rollout, advantages: advantages.clone(), foreign: false })
-            .collect();
         let start = Instant::now();
-        policy.update(&training, &decoding, Seed::new(pass));
+        policy.update(&with_signal(&own), &decoding, Seed::new(pass));
         rehearsal.learned = (tokens + prompts, start.elapsed().as_secs_f64());
     }
     rehearsal.reserved = device.memory_pool_usage().map(|usage| usage.bytes_reserved);

@@ -39,11 +39,14 @@ pub(super) fn reserve(experiment: &Experiment, models: &Models, weights: &[Decod
             rewards: Vec::new(),
         };
         let all: Vec<Rollout> = questions.iter().map(rollout).collect();
-        let advantages: Vec<f64> = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        let training: Vec<TrainingRollout<'_>> = all
-            .iter()
-            .map(|rollout| TrainingRollout { rollout, advantages: advantages.clone(), foreign: false })
-            .collect();
-        policy.update(&training, &decoding, Seed::new(0));
+        policy.update(&with_signal(&all), &decoding, Seed::new(0));
     });
+}
+
+/// Own rollouts that all carry a signal, so that an update leaves nothing out.
+pub(super) fn with_signal(rollouts: &[Rollout]) -> Vec<TrainingRollout<'_>> {
+    let advantages = |n: usize| (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let training =
+        |rollout| TrainingRollout { rollout, advantages: advantages(rollout.completions.len()), foreign: false };
+    rollouts.iter().map(training).collect()
 }

@@ -192,8 +192,8 @@ impl Update<'_> {
             }
         }
         let stats = sums.stats(self.config.beta);
-        let weights_finite = stats.steps == 0 || is_finite(&model);
-        (model, UpdateStats { weights_finite, ..stats })
+        let bad_weights = stats.steps > 0 && !is_finite(&model);
+        (model, UpdateStats { bad_weights, ..stats })
     }
 
     /// Loss and gradient of one minibatch of all examples, without a step.

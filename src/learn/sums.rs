@@ -21,8 +21,8 @@ pub struct UpdateStats {
     pub steps: usize,
     /// Steps left out because loss or gradient was not finite.
     pub bad_steps: usize,
-    /// False when a weight is not finite after the update.
-    pub weights_finite: bool,
+    /// True when a weight is not finite after the update.
+    pub bad_weights: bool,
 }
 
 /// Sums over tokens and steps.
@@ -84,7 +84,7 @@ impl Sums {
             foreign_logp: mean(self.foreign_logp, self.foreign),
             steps: self.steps,
             bad_steps: self.bad_steps,
-            weights_finite: true,
+            bad_weights: false,
         }
     }
 }

@@ -85,7 +85,7 @@ impl Agent {
         let stream = stream.child("questions", u64::from(round));
         let weights = config.specialists.get(&self.id).unwrap_or(tasks.weights());
         let ask = |i: usize| tasks.question(weights, Split::Training, stream.child("question", i as u64));
-        let questions = self.askable((0..config.mix.local).map(ask));
+        let (questions, lengths): (Vec<_>, Vec<_>) = self.askable((0..config.mix.local).map(ask)).into_iter().unzip();
         let seed = self.seed.child("complete", u64::from(round));
         let groups = self.policy.complete(&questions, config.num_generations, &config.decoding, seed);
         let rollout = |(index, (question, completions)): (usize, (Question, Vec<Completion>))| {
@@ -94,17 +94,21 @@ impl Agent {
         };
         self.own = questions.into_iter().zip(groups).enumerate().filter_map(rollout).collect();
         for rollout in &self.own {
-            let prompt = self.policy.prompt_length(&rollout.question).unwrap_or(0);
+            let prompt = lengths[rollout.index as usize];
             let tokens: usize = rollout.completions.iter().map(|c| c.tokens.len() + prompt).sum();
             self.num_tokens += tokens as u64;
         }
     }
 
-    /// The questions whose prompts its model can read; the others are counted.
-    fn askable(&mut self, questions: impl Iterator<Item = Question>) -> Vec<Question> {
-        let (askable, overlong): (Vec<_>, Vec<_>) =
-            questions.partition(|question| self.policy.prompt_length(question).is_some());
-        self.overlong += overlong.len();
+    /// The questions whose prompts its model can read, and the tokens of those; the others are counted.
+    fn askable(&mut self, questions: impl Iterator<Item = Question>) -> Vec<(Question, usize)> {
+        let mut askable = Vec::new();
+        for question in questions {
+            match self.policy.prompt_length(&question) {
+                Some(length) => askable.push((question, length)),
+                None => self.overlong += 1,
+            }
+        }
         askable
     }
 
@@ -116,7 +120,7 @@ impl Agent {
         config: &SwarmConfig,
         tasks: &Tasks,
     ) -> Option<f64> {
-        let questions = self.askable(questions.iter().cloned());
+        let questions: Vec<Question> = self.askable(questions.iter().cloned()).into_iter().map(|(q, _)| q).collect();
         let seed = self.seed.child("evaluate", u64::from(round));
         let groups = self.policy.complete(&questions, 1, &config.decoding, seed);
         let scores = questions.iter().zip(&groups).flat_map(|(question, group)| {
@@ -155,7 +159,7 @@ impl Agent {
             .map(|(rollout, advantages)| TrainingRollout { rollout, advantages, foreign: rollout.author != self.id })
             .collect();
         let stats = self.policy.update(&training, &config.decoding, self.seed.child("update", u64::from(round)));
-        self.sound = stats.weights_finite;
+        self.sound = !stats.bad_weights;
         self.drawn = external.iter().map(|rollout| (rollout.author, rollout.index)).collect();
         let record = self.record(round, tasks, &set, &pool, &stats);
         self.overlong = 0;

@@ -87,6 +87,10 @@ fn bad_experiments_are_named() {
     check("rounds=-3", &["rounds", "-3"]);
     check("mixes=[{local=0,external=0}]", &["mixes[0]", "0 local and 0 external", "expected"]);
     check("mixes=[]", &["mixes: found an empty list"]);
+    check("checkpoint.keep_last=0", &["checkpoint.keep_last: found 0, expected 1 to 1024"]);
+    check("device.memory_gib=-3.0", &["device.memory_gib: found -3, expected more than 0"]);
+    check("log.rollouts_mib=9999999", &["log.rollouts_mib: found 9999999"]);
+    check("checkpoint.evry=3", &["unknown field `evry`, expected `every` or `keep_last`"]);
     check("seeds=[1,1]", &["seeds: found 1 twice"]);
     check("tasks.names=[\"chess\"]", &["unknown task \"chess\"", "basic_arithmetic"]);
     check("tasks.difficulty.binary_matrix.min_n=9", &["binary_matrix", "min_n"]);
