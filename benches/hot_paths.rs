@@ -81,15 +81,13 @@ fn hot_paths(c: &mut Criterion) {
     let plain = model.valid();
     let prompts = prompts();
     let rows: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
-    c.bench_function("prefill 8 x 40", |b| b.iter(|| black_box(plain.prefill(&rows))));
+    c.bench_function("prefill 8 x 40", |b| b.iter(|| black_box(plain.start(&rows, GROUP, 2))));
 
     let last = vec![5; PROMPTS * GROUP];
-    let positions = vec![PROMPT_TOKENS; PROMPTS * GROUP];
-    let prefix = plain.prefill(&rows);
     c.bench_function("decode step, 64 rows", |b| {
         b.iter_batched(
-            || plain.cache(prefix.clone(), GROUP, 2),
-            |mut cache| plain.step(&last, &positions, &mut cache).into_data(),
+            || plain.start(&rows, GROUP, 2),
+            |mut cache| plain.step(&last, &mut cache).into_data(),
             BatchSize::SmallInput,
         );
     });

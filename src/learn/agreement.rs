@@ -1,7 +1,7 @@
 //! How far two copies of a model on two devices agree: logits, greedy tokens, and one update.
 
 use super::{Decoding, Example, Optimizer, TrainConfig, Update, UpdateStats, generate};
-use crate::model::{Decoder, padded_tokens};
+use crate::model::Decoder;
 use crate::seed::Seed;
 
 /// What the two computed. Each pair has the first device's number first.
@@ -52,9 +52,7 @@ impl Agreement {
 
 /// Logits after each token of a prompt.
 fn logits(model: &Decoder, prompt: &[u32]) -> Vec<f32> {
-    let tokens = padded_tokens(&[prompt], prompt.len(), &model.device());
-    let all = model.forward(tokens, &[0], &mut model.cache(None, 1, 0));
-    all.into_data().try_into_vec().expect("logits are f32")
+    model.forward(prompt).into_data().try_into_vec().expect("logits are f32")
 }
 
 /// `n` completions of each prompt.

@@ -1,12 +1,12 @@
-//! Ragged examples as rectangular tensors, each distinct prompt computed once.
+//! Ragged examples as packed rows, each distinct prompt computed once.
 //!
-//! Completion rows stand in blocks of one prompt. A row is fed its prompt's last token and its
-//! completion but for the last token, so the hidden state at column `t` predicts completion token
-//! `t`; only those states, and none of the padding, leave this file.
+//! A row is fed its prompt's last token and its completion but for the last token, so the hidden state at
+//! its place `t` predicts completion token `t`, and those of all rows predict all completion tokens.
 
-use crate::model::{Decoder, indices, padded_tokens};
-use burn::tensor::{Device, Int, Tensor};
+use crate::model::{Decoder, Packing};
+use burn::tensor::Tensor;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// One training row.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,27 +27,28 @@ pub struct Example {
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
     examples: &'a [&'a Example],
-    /// Distinct prompts in order of appearance.
-    prompts: Vec<&'a [u32]>,
-    /// The prompt of each block.
-    blocks: Vec<usize>,
-    /// Rows a block.
-    group: usize,
-    /// The example of each row; `None` fills a block up.
-    rows: Vec<Option<usize>>,
-    /// Tokens of the longest completion.
-    seq: usize,
+    /// The example of each row.
+    rows: Vec<usize>,
+    /// What the model is fed, and where it stands.
+    tokens: Vec<u32>,
+    packing: Arc<Packing>,
 }
 
 impl<'a> Batch<'a> {
+    /// Examples without a completion have no row.
+    ///
     /// # Panics
     /// When there is no example or an example has an empty prompt.
     pub(crate) fn new(examples: &'a [&'a Example]) -> Self {
-        let mut members: Vec<Vec<usize>> = Vec::new();
+        assert!(!examples.is_empty(), "a batch holds at least one example");
         let mut prompts: Vec<&[u32]> = Vec::new();
+        let mut members: Vec<Vec<usize>> = Vec::new();
         let mut known: HashMap<&[u32], usize> = HashMap::new();
         for (index, example) in examples.iter().enumerate() {
             assert!(!example.prompt.is_empty(), "example {index} has an empty prompt");
+            if example.completion.is_empty() {
+                continue;
+            }
             let prompt = *known.entry(&example.prompt).or_insert_with(|| {
                 prompts.push(&example.prompt);
                 members.push(Vec::new());
@@ -55,109 +56,48 @@ impl<'a> Batch<'a> {
             });
             members[prompt].push(index);
         }
-        let group = best_group(&members.iter().map(Vec::len).collect::<Vec<_>>());
-        let (mut blocks, mut rows) = (Vec::new(), Vec::new());
-        for (prompt, members) in members.iter().enumerate() {
-            for block in members.chunks(group) {
-                blocks.push(prompt);
-                rows.extend(block.iter().map(|&index| Some(index)));
-                rows.resize(blocks.len() * group, None);
+        let mut tokens: Vec<u32> = prompts.iter().flat_map(|p| &p[..p.len() - 1]).copied().collect();
+        for (prompt, members) in prompts.iter().zip(&members) {
+            for &index in members {
+                let completion = &examples[index].completion;
+                tokens.push(prompt[prompt.len() - 1]);
+                tokens.extend(&completion[..completion.len() - 1]);
             }
         }
-        let seq = examples.iter().map(|e| e.completion.len()).max().expect("at least one example");
-        Self { examples, prompts, blocks, group, rows, seq }
+        let lengths = |members: &Vec<usize>| members.iter().map(|&index| examples[index].completion.len()).collect();
+        let rows: Vec<Vec<usize>> = members.iter().map(lengths).collect();
+        let prompts: Vec<usize> = prompts.iter().map(|p| p.len() - 1).collect();
+        Self { examples, rows: members.concat(), tokens, packing: Arc::new(Packing::new(&prompts, &rows)) }
     }
 
     /// The completion tokens of all examples, in the order of [`Batch::hidden`]'s rows.
     pub(crate) fn targets(&self) -> Vec<u32> {
-        self.order().flat_map(|index| self.examples[index].completion.iter().copied()).collect()
+        self.rows.iter().flat_map(|&index| self.examples[index].completion.iter().copied()).collect()
     }
 
     /// The example that each of those tokens belongs to.
     pub(crate) fn owners(&self) -> Vec<usize> {
-        self.order().flat_map(|index| std::iter::repeat_n(index, self.examples[index].completion.len())).collect()
+        let tokens = |&index: &usize| std::iter::repeat_n(index, self.examples[index].completion.len());
+        self.rows.iter().flat_map(tokens).collect()
     }
 
-    fn order(&self) -> impl Iterator<Item = usize> + '_ {
-        self.rows.iter().filter_map(|row| *row)
+    /// What the model is fed.
+    pub(crate) fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Where it stands.
+    pub(crate) fn packing(&self) -> &Arc<Packing> {
+        &self.packing
     }
 
     /// The hidden state that predicts each completion token.
     ///
     /// # Shapes
-    /// - output: `[tokens, hidden]`
+    /// - output: `[completion tokens, hidden]`
     pub(crate) fn hidden(&self, model: &Decoder) -> Tensor<2> {
-        let mut prefix = model.prefill(&self.shortened_prompts());
-        if self.repeats_prompts() {
-            prefix = prefix.map(|prefix| prefix.select(&self.blocks));
-        }
-        let mut cache = model.cache(prefix, self.group, 0);
-        let (tokens, starts) = self.inputs(&model.device());
-        self.predicting(model.hidden(tokens, &starts, &mut cache))
+        model.hidden(&self.tokens, &self.packing)
     }
-
-    /// The prompts without their last tokens, which the rows are fed.
-    pub(crate) fn shortened_prompts(&self) -> Vec<&[u32]> {
-        self.prompts.iter().map(|p| &p[..p.len() - 1]).collect()
-    }
-
-    /// The prompt of each block.
-    pub(crate) fn blocks(&self) -> &[usize] {
-        &self.blocks
-    }
-
-    /// Rows a block.
-    pub(crate) fn group(&self) -> usize {
-        self.group
-    }
-
-    /// True unless every block has a prompt of its own, in order.
-    pub(crate) fn repeats_prompts(&self) -> bool {
-        self.blocks.iter().enumerate().any(|(block, &prompt)| block != prompt)
-    }
-
-    fn completion(&self, row: usize) -> &[u32] {
-        self.rows[row].map_or(&[][..], |index| &self.examples[index].completion)
-    }
-
-    /// What the rows are fed, and the position of the first token of each.
-    ///
-    /// # Shapes
-    /// - output: `[rows, seq]`
-    pub(crate) fn inputs(&self, device: &Device) -> (Tensor<2, Int>, Vec<usize>) {
-        let mut inputs = Vec::with_capacity(self.rows.len());
-        let mut starts = Vec::with_capacity(self.rows.len());
-        for row in 0..self.rows.len() {
-            let prompt = self.prompts[self.blocks[row / self.group]];
-            let completion = self.completion(row);
-            let mut input = vec![prompt[prompt.len() - 1]];
-            input.extend(&completion[..completion.len().saturating_sub(1)]);
-            inputs.push(input);
-            starts.push(prompt.len() - 1);
-        }
-        let inputs: Vec<&[u32]> = inputs.iter().map(Vec::as_slice).collect();
-        (padded_tokens(&inputs, self.seq, device), starts)
-    }
-
-    /// Of the hidden states of all rows, those that predict a completion token.
-    ///
-    /// # Shapes
-    /// - hidden: `[rows, seq, hidden]`, output: `[tokens, hidden]`
-    pub(crate) fn predicting(&self, hidden: Tensor<3>) -> Tensor<2> {
-        let [rows, seq, width] = hidden.dims();
-        let of_row = |row: usize| (0..self.completion(row).len()).map(move |t| row * seq + t);
-        let places: Vec<usize> = (0..rows).flat_map(of_row).collect();
-        let device = hidden.device();
-        let hidden = hidden.reshape([rows * seq, width]);
-        if places.len() == rows * seq { hidden } else { hidden.select(0, indices(&places, &device)) }
-    }
-}
-
-/// The block size of the least work, where a block costs about as much as a row.
-fn best_group(sizes: &[usize]) -> usize {
-    let largest = sizes.iter().copied().max().unwrap_or(1);
-    let cost = |group: usize| sizes.iter().map(|size| size.div_ceil(group) * (group + 1)).sum::<usize>();
-    (1..=largest).rev().min_by_key(|&group| cost(group)).unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -165,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_hold_one_prompt_and_waste_little() {
+    fn rows_stand_behind_their_prompts_and_nothing_is_filled_up() {
         let example = |prompt: &[u32], completion: &[u32]| Example {
             prompt: prompt.into(),
             completion: completion.into(),
@@ -176,19 +116,9 @@ mod tests {
         let all = [example(&[1, 2], &[3]), example(&[4], &[5, 6]), example(&[1, 2], &[7, 8, 9]), example(&[4], &[])];
         let refs: Vec<&Example> = all.iter().collect();
         let batch = Batch::new(&refs);
-        assert_eq!((batch.group, batch.seq), (2, 3));
-        assert_eq!(batch.blocks, [0, 1]);
-        assert_eq!(batch.rows, [Some(0), Some(2), Some(1), Some(3)]);
+        assert_eq!(batch.tokens(), [1, 2, 2, 7, 8, 4, 5]);
+        assert_eq!(**batch.packing(), Packing::new(&[1, 0], &[vec![1, 3], vec![2]]));
         assert_eq!(batch.targets(), [3, 7, 8, 9, 5, 6]);
         assert_eq!(batch.owners(), [0, 2, 2, 2, 1, 1]);
-    }
-
-    #[test]
-    fn block_size_fits_uneven_groups() {
-        assert_eq!(best_group(&[8, 8, 8]), 8);
-        assert_eq!(best_group(&[8, 16, 8]), 8);
-        assert_eq!(best_group(&[8, 4]), 4);
-        assert_eq!(best_group(&[8, 8, 8, 7]), 8);
-        assert_eq!(best_group(&[1]), 1);
     }
 }

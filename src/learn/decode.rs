@@ -3,7 +3,11 @@
 //! The log-prob that comes back is that of the whole distribution at the temperature, before top-k
 //! and top-p, so that it equals what the training forward computes for the same token.
 
+use crate::model::host::vector::{exp, largest, sum, widest};
 use crate::rollout::Token;
+
+/// Weights that are summed together.
+const RUN: usize = 64;
 
 /// How completions are decoded. Nothing else, in particular no `generation_config.json`, has a say.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,20 +37,12 @@ impl Decoding {
 /// of lower id come first. `scratch` saves an allocation a call.
 pub(crate) fn choose(logits: &[f32], decoding: &Decoding, uniform: f64, scratch: &mut Vec<f32>) -> Token {
     let scale = (1.0 / decoding.logprob_temperature()) as f32;
-    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scratch.clear();
-    scratch.extend(logits.iter().map(|z| ((z - largest) * scale).exp()));
+    let (top, total, moment) = weigh(logits, scale, scratch);
     let weights = &scratch[..];
-    let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
-    let moment: f64 = weights
-        .iter()
-        .zip(logits)
-        .map(|(&w, z)| if w > 0.0 { f64::from(w * (z - largest) * scale) } else { 0.0 })
-        .sum();
     let id = if decoding.temperature == 0.0 {
-        logits.iter().position(|z| *z == largest).unwrap_or(0)
+        logits.iter().position(|z| *z == top).unwrap_or(0)
     } else if decoding.keeps_all(weights.len()) {
-        pick(weights, 0..weights.len(), total, uniform)
+        pick_of_all(weights, total, uniform)
     } else {
         let kept = nucleus(weights, total, decoding);
         let kept_total = kept.iter().map(|&i| f64::from(weights[i])).sum();
@@ -55,9 +51,57 @@ pub(crate) fn choose(logits: &[f32], decoding: &Decoding, uniform: f64, scratch:
     let log_total = total.ln();
     Token {
         id: id as u32,
-        logprob: (f64::from((logits[id] - largest) * scale) - log_total) as f32,
+        logprob: (f64::from((logits[id] - top) * scale) - log_total) as f32,
         entropy: (log_total - moment / total) as f32,
     }
+}
+
+/// Writes the weights `e^(scale (z - top))` of logits `z` to `weights` and returns `top`, the largest of them,
+/// the sum of weights, and that of weights times their exponents.
+fn weigh(logits: &[f32], scale: f32, weights: &mut Vec<f32>) -> (f32, f64, f64) {
+    weights.clear();
+    weights.resize(logits.len(), 0.0);
+    let (mut total, mut moment) = (0.0, 0.0);
+    let top = widest(
+        #[inline(always)]
+        || {
+            let top = largest(logits);
+            for (weights, logits) in weights.chunks_mut(RUN).zip(logits.chunks(RUN)) {
+                let mut moments = [0f32; RUN];
+                for ((w, &z), m) in weights.iter_mut().zip(logits).zip(&mut moments) {
+                    let x = (z - top) * scale;
+                    *w = exp(x);
+                    *m = if *w > 0.0 { *w * x } else { 0.0 };
+                }
+                total += f64::from(sum(weights));
+                moment += f64::from(sum(&moments));
+            }
+            top
+        },
+    );
+    (top, total, moment)
+}
+
+/// As [`pick`] of all ids; whole runs of weights are passed over at once.
+fn pick_of_all(weights: &[f32], total: f64, uniform: f64) -> usize {
+    let target = uniform * total;
+    let (mut before, mut last) = (0.0, (0, 0.0));
+    for (run, weights) in weights.chunks(RUN).enumerate() {
+        let within = f64::from(widest(
+            #[inline(always)]
+            || sum(weights),
+        ));
+        if within > 0.0 {
+            last = (run * RUN, before);
+            if before + within > target {
+                break;
+            }
+        }
+        before += within;
+    }
+    let (start, before) = last;
+    let weights = &weights[start..weights.len().min(start + RUN)];
+    start + pick(weights, 0..weights.len(), 1.0, target - before)
 }
 
 /// The first of the ids whose cumulative weight exceeds `uniform` of the total.

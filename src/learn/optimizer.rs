@@ -1,10 +1,13 @@
 //! Adam with warm-up and clipping by the global norm.
 
 use crate::model::Decoder;
+use crate::model::host::vector::{all_finite, squares, widest};
+use crate::model::host::{is_host, read, take};
 use crate::model::moments::Moments;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
+use rayon::prelude::*;
 
 /// The numbers of the optimizer.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,12 +61,14 @@ impl Optimizer {
         let mut step = Step {
             moments: &mut self.moments,
             gradients,
-            factor,
-            beta1,
-            beta2,
-            correction: spread / (1.0 - beta1.powi(steps)),
-            epsilon: self.config.adam_epsilon as f32 * spread,
-            rate,
+            numbers: Numbers {
+                factor,
+                beta1,
+                beta2,
+                correction: spread / (1.0 - beta1.powi(steps)),
+                epsilon: self.config.adam_epsilon as f32 * spread,
+                rate,
+            },
         };
         (model.map(&mut step), norm)
     }
@@ -94,42 +99,50 @@ impl Optimizer {
 
 /// Root of the sum of squares over all parameters.
 pub(crate) fn global_norm(model: &Decoder, gradients: &GradientsParams) -> f64 {
-    struct Squares<'a>(&'a GradientsParams, Vec<Tensor<1>>);
+    struct Squares<'a>(&'a GradientsParams, f64);
     impl ModuleVisitor for Squares<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             if let Some(gradient) = self.0.get::<D>(param.id) {
-                self.1.push(gradient.square().sum());
+                self.1 += match is_host(&gradient.device()) {
+                    true => read(gradient, squares),
+                    false => read(gradient.square().sum(), |sum| f64::from(sum[0])),
+                };
             }
         }
     }
-    let mut squares = Squares(gradients, Vec::new());
+    let mut squares = Squares(gradients, 0.0);
     model.visit(&mut squares);
-    if squares.1.is_empty() {
-        return 0.0;
-    }
-    let all = Tensor::cat(squares.1, 0).into_data().try_into_vec::<f32>().expect("gradients are f32");
-    all.iter().map(|&s| f64::from(s)).sum::<f64>().sqrt()
+    squares.1.sqrt()
 }
 
 /// True when every parameter is.
 pub(crate) fn is_finite(model: &Decoder) -> bool {
-    struct Sums(Vec<Tensor<1>>);
-    impl ModuleVisitor for Sums {
+    struct Finite(bool);
+    impl ModuleVisitor for Finite {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            // what is infinite or no number stays so in a sum of sizes
-            self.0.push(param.val().inner().abs().sum());
+            let value = param.val().inner();
+            self.0 &= match is_host(&value.device()) {
+                true => read(value, all_finite),
+                // what is infinite or no number stays so in a sum of sizes
+                false => read(value.abs().sum(), all_finite),
+            };
         }
     }
-    let mut sums = Sums(Vec::new());
-    model.visit(&mut sums);
-    let all = Tensor::cat(sums.0, 0).into_data().try_into_vec::<f32>().expect("weights are f32");
-    all.iter().all(|sum| sum.is_finite())
+    let mut finite = Finite(true);
+    model.visit(&mut finite);
+    finite.0
 }
 
 /// A step of Adam over all parameters.
 struct Step<'a> {
     moments: &'a mut Moments,
     gradients: GradientsParams,
+    numbers: Numbers,
+}
+
+/// The numbers of a step.
+#[derive(Clone, Copy)]
+struct Numbers {
     /// Of clipping.
     factor: f64,
     beta1: f32,
@@ -140,23 +153,80 @@ struct Step<'a> {
     rate: f64,
 }
 
+impl Numbers {
+    /// The parameter after the step, and what is remembered of it.
+    ///
+    /// # Shapes
+    /// - all: flat
+    fn plain(
+        self,
+        value: Tensor<1>,
+        gradient: Tensor<1>,
+        moments: Option<[Tensor<1>; 2]>,
+    ) -> (Tensor<1>, [Tensor<1>; 2]) {
+        let gradient = if self.factor < 1.0 { gradient * self.factor } else { gradient };
+        let (first, second) =
+            (gradient.clone().mul_scalar(1.0 - self.beta1), gradient.square().mul_scalar(1.0 - self.beta2));
+        let [first, second] = match moments {
+            Some([m, v]) => [m.mul_scalar(self.beta1) + first, v.mul_scalar(self.beta2) + second],
+            None => [first, second],
+        };
+        let direction = first.clone().mul_scalar(self.correction) / (second.clone().sqrt() + self.epsilon);
+        (value - direction.mul_scalar(self.rate), [first, second])
+    }
+
+    /// The same in one pass.
+    fn host(
+        self,
+        value: Tensor<1>,
+        gradient: Tensor<1>,
+        moments: Option<[Tensor<1>; 2]>,
+    ) -> (Tensor<1>, [Tensor<1>; 2]) {
+        let (device, len) = (value.device(), gradient.dims()[0]);
+        let [mut first, mut second] = moments.map_or_else(|| [(); 2].map(|()| vec![0.0; len]), |pair| pair.map(take));
+        let (mut value, gradient) = (take(value), take(gradient));
+        let piece = len.div_ceil(rayon::current_num_threads()).max(1 << 16);
+        let moments = first.par_chunks_mut(piece).zip(second.par_chunks_mut(piece));
+        value.par_chunks_mut(piece).zip(gradient.par_chunks(piece)).zip(moments).for_each(
+            |((value, gradient), (m, v))| {
+                self.piece(value, gradient, m, v);
+            },
+        );
+        let tensor = |numbers| Tensor::from_data(TensorData::new(numbers, [len]), &device);
+        (tensor(value), [tensor(first), tensor(second)])
+    }
+
+    fn piece(self, value: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+        let (beta1, beta2, rate) = (self.beta1, self.beta2, self.rate as f32);
+        let factor = self.factor as f32;
+        widest(
+            #[inline(always)]
+            || {
+                for (((x, &g), m), v) in value.iter_mut().zip(gradient).zip(first).zip(second) {
+                    let g = g * factor;
+                    *m = *m * beta1 + g * (1.0 - beta1);
+                    *v = *v * beta2 + g * g * (1.0 - beta2);
+                    *x -= *m * self.correction / (v.sqrt() + self.epsilon) * rate;
+                }
+            },
+        );
+    }
+}
+
 impl ModuleMapper for Step<'_> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let Some(gradient) = self.gradients.remove::<D>(param.id) else { return param };
         let (id, value, mapper) = param.consume();
         let value = value.inner();
-        let gradient = if self.factor < 1.0 { gradient * self.factor } else { gradient };
         let shape = value.dims();
-        let gradient: Tensor<1> = gradient.reshape([shape.iter().product::<usize>()]);
-        let (first, second) =
-            (gradient.clone().mul_scalar(1.0 - self.beta1), gradient.square().mul_scalar(1.0 - self.beta2));
-        let [first, second] = match self.moments.remove(&id) {
-            Some([m, v]) => [m.mul_scalar(self.beta1) + first, v.mul_scalar(self.beta2) + second],
-            None => [first, second],
+        let moments = self.moments.remove(&id);
+        let flat = [shape.iter().product::<usize>()];
+        let (moved, moments) = match is_host(&gradient.device()) {
+            true => self.numbers.host(value.reshape(flat), gradient.reshape(flat), moments),
+            false => self.numbers.plain(value.reshape(flat), gradient.reshape(flat), moments),
         };
-        let direction = first.clone().mul_scalar(self.correction) / (second.clone().sqrt() + self.epsilon);
-        self.moments.insert(id, [first, second]);
-        let moved = value - direction.mul_scalar(self.rate).reshape(shape);
+        self.moments.insert(id, moments);
+        let moved = moved.reshape(shape);
         Param::from_mapped_value(id, Tensor::from_inner(moved).require_grad(), mapper)
     }
 }

@@ -1,139 +1,226 @@
-//! Keys and values that a forward pass can see besides its own.
-//!
-//! A [`Prefix`] holds those of prompts, one row a distinct prompt; it serves all completions of a
-//! group, in generation and, with its gradient, in the update. A [`Cache`] adds what the completion
-//! rows have written so far. Rows stand in blocks: block `b` holds `group` rows with one prompt.
+//! What the rows of a batch have behind them while they grow by a token at a time: the keys and values of
+//! their prompts, one a distinct prompt, and of their own tokens.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use super::host::HostCache;
+use super::packing::Packing;
+use super::plain::{Prefix, attention, indices};
+use super::rope::Rope;
+use burn::tensor::{Int, Tensor};
+use std::ops::Range;
 
-/// Added to the score of a key that must not be seen. Finite, so that a query without any visible
-/// key still has a finite softmax and a finite gradient.
-pub(crate) const HIDDEN: f32 = -1e30;
+/// Blocks of rows are laid out anew when at most this share of the places would be left.
+const COMPACT_BELOW: f64 = 0.8;
 
-/// Keys and values of prompts, a block each.
-#[derive(Clone, Debug)]
-pub struct Prefix {
-    /// A pair a layer, `[blocks, kv_heads, prompt, head_dim]`.
-    pub(crate) layers: Vec<(Tensor<4>, Tensor<4>)>,
-    /// 0 where a block's prompt has a token and [`HIDDEN`] after it, `[blocks, 1, 1, prompt]`.
-    pub(crate) mask: Tensor<4>,
+/// Keys and values of rows and their prompts.
+pub struct Cache {
+    kind: Kind,
+    rope: Rope,
 }
 
-impl Prefix {
-    pub(crate) fn new(layers: Vec<(Tensor<4>, Tensor<4>)>, lengths: &[usize], device: &Device) -> Self {
-        let longest = lengths.iter().copied().max().unwrap_or(0);
-        let row = |&len: &usize| (0..longest).map(move |t| if t < len { 0.0 } else { HIDDEN });
-        let data = TensorData::new(lengths.iter().flat_map(row).collect::<Vec<f32>>(), [lengths.len(), 1, 1, longest]);
-        Self { layers, mask: Tensor::from_data(data, device) }
+enum Kind {
+    Host(HostCache),
+    Blocks(BlockCache),
+}
+
+impl Cache {
+    /// For `group` rows behind each prompt, with room for `capacity` tokens a row; `layers` holds the keys
+    /// and values of the packed prompts, `[tokens, kv_heads * head_dim]`, none without any token.
+    pub(super) fn new(
+        layers: Vec<Option<[Tensor<2>; 2]>>,
+        prompts: &[&[u32]],
+        [group, capacity]: [usize; 2],
+        [kv_heads, head_dim]: [usize; 2],
+        theta: f64,
+        host: bool,
+    ) -> Self {
+        let lengths: Vec<usize> = prompts.iter().map(|p| p.len()).collect();
+        let last = lengths.iter().max().unwrap_or(&0) + capacity;
+        let rope = Rope::new(&[last], head_dim, theta);
+        let kind = if host {
+            Kind::Host(HostCache::new(layers, &lengths, group, capacity, [kv_heads, head_dim]))
+        } else {
+            Kind::Blocks(BlockCache::new(&layers, &lengths, group, capacity, [kv_heads, head_dim]))
+        };
+        Self { kind, rope }
     }
 
-    /// The prefix whose block `i` is this one's block `blocks[i]`; blocks may repeat.
-    #[must_use]
-    pub fn select(self, blocks: &[usize]) -> Self {
-        let index = indices(blocks, &self.mask.device());
-        let layers = self.layers.into_iter();
-        Self {
-            layers: layers.map(|(k, v)| (k.select(0, index.clone()), v.select(0, index.clone()))).collect(),
-            mask: self.mask.select(0, index),
+    /// Goes on with these of the living rows, given in ascending order.
+    pub fn keep(&mut self, rows: &[usize]) {
+        match &mut self.kind {
+            Kind::Host(cache) => cache.keep(rows),
+            Kind::Blocks(cache) => cache.keep(rows),
+        }
+    }
+
+    /// The rotation of the next token of every row that is computed.
+    pub(super) fn rope(&self) -> Rope {
+        self.rope.at(&match &self.kind {
+            Kind::Host(cache) => cache.positions(),
+            Kind::Blocks(cache) => cache.positions(),
+        })
+    }
+
+    /// The tokens of the rows that are computed, given those of the living rows.
+    pub(super) fn computed(&self, tokens: &[u32]) -> Vec<u32> {
+        match &self.kind {
+            Kind::Host(_) => tokens.into(),
+            Kind::Blocks(cache) => cache.computed(tokens),
+        }
+    }
+
+    /// The living of the rows that were computed.
+    ///
+    /// # Shapes
+    /// - x and output: `[rows, width]`
+    pub(super) fn living(&self, x: Tensor<2>) -> Tensor<2> {
+        match &self.kind {
+            Kind::Blocks(cache) if cache.places.len() < x.dims()[0] => {
+                let living = indices(&cache.places, &x.device());
+                x.select(0, living)
+            }
+            _ => x,
+        }
+    }
+
+    /// Writes the keys and values of one more token a row and returns what its queries find.
+    ///
+    /// # Shapes
+    /// - queries and output: `[rows, heads * head_dim]`, keys and values: `[rows, kv_heads * head_dim]`
+    ///
+    /// # Panics
+    /// When there is no room left.
+    pub(super) fn attend(&mut self, layer: usize, inputs: [Tensor<2>; 3]) -> Tensor<2> {
+        match &mut self.kind {
+            Kind::Host(cache) => cache.attend(layer, inputs),
+            Kind::Blocks(cache) => cache.attend(layer, inputs),
+        }
+    }
+
+    /// Counts the token that all layers have written.
+    pub(super) fn advance(&mut self) {
+        match &mut self.kind {
+            Kind::Host(cache) => cache.advance(),
+            Kind::Blocks(cache) => cache.len += 1,
         }
     }
 }
 
-/// Keys and values of the rows of a forward pass and of the prompts before them.
-#[derive(Clone, Debug)]
-pub struct Cache {
-    pub(crate) prefix: Option<Prefix>,
-    pub(crate) group: usize,
-    layers: Vec<Option<(Tensor<5>, Tensor<5>)>>,
+/// The cache of devices other than the CPU: rows stand in blocks of `group` behind one prompt.
+struct BlockCache {
+    /// Of each layer, a block a prompt.
+    prefixes: Vec<Option<Prefix>>,
+    /// Of each layer, `[blocks, kv_heads, group, capacity, head_dim]`.
+    layers: Vec<Option<[Tensor<5>; 2]>>,
+    /// The prompt of each block.
+    blocks: Vec<usize>,
+    group: usize,
+    /// Where the living rows stand, in ascending order.
+    places: Vec<usize>,
+    lengths: Vec<usize>,
+    kv_heads: usize,
+    head_dim: usize,
     capacity: usize,
     len: usize,
 }
 
-impl Cache {
-    /// An empty cache for `group` rows a block, over `prefix` where there is one, with room for
-    /// `capacity` tokens a row. With capacity 0 it serves one single forward pass of any length,
-    /// whose keys and values are used as they are: training and the computation of prompts.
-    pub fn new(layers: usize, prefix: Option<Prefix>, group: usize, capacity: usize) -> Self {
-        Self { prefix, group, layers: vec![None; layers], capacity, len: 0 }
+impl BlockCache {
+    fn new(
+        layers: &[Option<[Tensor<2>; 2]>],
+        lengths: &[usize],
+        group: usize,
+        capacity: usize,
+        [kv_heads, head_dim]: [usize; 2],
+    ) -> Self {
+        let packing = Packing::new(lengths, &[]);
+        let ranges: Vec<Range<usize>> = packing.families().iter().map(|family| family.prompt.clone()).collect();
+        let prefix = |pair: &Option<[Tensor<2>; 2]>| {
+            pair.as_ref().and_then(|[keys, values]| Prefix::new(keys, values, &ranges, head_dim))
+        };
+        Self {
+            prefixes: layers.iter().map(prefix).collect(),
+            layers: vec![None; layers.len()],
+            blocks: (0..lengths.len()).collect(),
+            group,
+            places: (0..lengths.len() * group).collect(),
+            lengths: lengths.into(),
+            kv_heads,
+            head_dim,
+            capacity,
+            len: 0,
+        }
     }
 
-    /// Tokens a row written so far.
-    pub fn len(&self) -> usize {
-        self.len
+    fn positions(&self) -> Vec<usize> {
+        self.blocks.iter().flat_map(|&b| std::iter::repeat_n(self.lengths[b] + self.len, self.group)).collect()
     }
 
-    /// True before the first forward pass.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+    /// Places of rows that have ended repeat the token of another row.
+    fn computed(&self, tokens: &[u32]) -> Vec<u32> {
+        let mut all = vec![tokens[0]; self.blocks.len() * self.group];
+        self.places.iter().zip(tokens).for_each(|(&place, &token)| all[place] = token);
+        all
     }
 
-    /// Counts the tokens of a finished forward pass.
-    pub(crate) fn advance(&mut self, tokens: usize) {
-        self.len += tokens;
+    fn attend(&mut self, layer: usize, [queries, keys, values]: [Tensor<2>; 3]) -> Tensor<2> {
+        let (blocks, group, dim) = (self.blocks.len(), self.group, self.head_dim);
+        let heads = queries.dims()[1] / dim;
+        let own = |x: Tensor<2>| x.reshape([blocks, group, 1, self.kv_heads, dim]).permute([0, 3, 1, 2, 4]);
+        let (keys, values) = (own(keys), own(values));
+        let [keys, values] = self.append(layer, keys, values);
+        let queries = queries.reshape([blocks, group, 1, heads, dim]);
+        attention(queries, keys, values, None, self.prefixes[layer].as_ref())
     }
 
-    /// Writes keys and values behind those of `layer` and returns all that its rows have.
+    /// Writes behind what a layer has and returns all that it has then.
     ///
     /// # Shapes
-    /// - keys, values: `[blocks, kv_heads, group, seq, head_dim]`
-    /// - output: `[blocks, kv_heads, group, len + seq, head_dim]`
-    ///
-    /// # Panics
-    /// When they do not fit.
-    pub(crate) fn append(&mut self, layer: usize, keys: Tensor<5>, values: Tensor<5>) -> (Tensor<5>, Tensor<5>) {
-        if self.capacity == 0 {
-            assert!(self.len == 0, "a cache without capacity serves one forward pass");
-            self.layers[layer] = Some((keys.clone(), values.clone()));
-            return (keys, values);
-        }
-        let [blocks, kv_heads, group, seq, head_dim] = keys.dims();
-        let end = self.len + seq;
-        assert!(end <= self.capacity, "{end} tokens in a cache for {}", self.capacity);
-        let shape = [blocks, kv_heads, group, self.capacity, head_dim];
-        let fresh = || Tensor::zeros(shape, &keys.device());
-        let (mut all_keys, mut all_values) = self.layers[layer].take().unwrap_or_else(|| (fresh(), fresh()));
-        let at = [0..blocks, 0..kv_heads, 0..group, self.len..end, 0..head_dim];
-        all_keys = all_keys.slice_assign(at.clone(), keys);
-        all_values = all_values.slice_assign(at, values);
-        let seen = [0..blocks, 0..kv_heads, 0..group, 0..end, 0..head_dim];
-        let view = (all_keys.clone().slice(seen.clone()), all_values.clone().slice(seen));
-        self.layers[layer] = Some((all_keys, all_values));
+    /// - keys, values: `[blocks, kv_heads, group, 1, head_dim]`
+    /// - output: `[blocks, kv_heads, group, len + 1, head_dim]`, twice
+    fn append(&mut self, layer: usize, keys: Tensor<5>, values: Tensor<5>) -> [Tensor<5>; 2] {
+        assert!(self.len < self.capacity, "a cache for {} tokens is full", self.capacity);
+        let [blocks, kv_heads, group, _, head_dim] = keys.dims();
+        let fresh = || Tensor::zeros([blocks, kv_heads, group, self.capacity, head_dim], &keys.device());
+        let [all_keys, all_values] = self.layers[layer].take().unwrap_or_else(|| [fresh(), fresh()]);
+        let at = [0..blocks, 0..kv_heads, 0..group, self.len..self.len + 1, 0..head_dim];
+        let all = [all_keys.slice_assign(at.clone(), keys), all_values.slice_assign(at, values)];
+        let seen = [0..blocks, 0..kv_heads, 0..group, 0..self.len + 1, 0..head_dim];
+        let view = all.each_ref().map(|x| x.clone().slice(seen.clone()));
+        self.layers[layer] = Some(all);
         view
     }
 
-    /// Turns the keys and values of a pass over whole prompts (one row a block) into their prefix.
-    pub(crate) fn into_prefix(self, lengths: &[usize], device: &Device) -> Prefix {
-        let squeeze = |x: Tensor<5>| {
-            let [blocks, kv_heads, _, seq, head_dim] = x.dims();
-            x.reshape([blocks, kv_heads, seq, head_dim])
-        };
-        let layers = self.layers.into_iter().map(|pair| {
-            let (keys, values) = pair.expect("every layer has written its keys and values");
-            (squeeze(keys), squeeze(values))
-        });
-        Prefix::new(layers.collect(), lengths, device)
-    }
-
-    /// Keeps `rows` (indices into the present rows, `group` a block of `blocks`) and lays them out
-    /// as blocks of the new group.
-    pub(crate) fn keep(&mut self, blocks: &[usize], rows: &[usize], group: usize) {
-        assert_eq!(rows.len(), blocks.len() * group, "one row a place");
-        self.prefix = self.prefix.take().map(|prefix| prefix.select(blocks));
-        let repack = |x: Tensor<5>| {
-            let [b, kv, g, len, dim] = x.dims();
-            let index = indices(rows, &x.device());
-            let by_row = x.swap_dims(1, 2).reshape([b * g, kv, len, dim]).select(0, index);
-            by_row.reshape([blocks.len(), group, kv, len, dim]).swap_dims(1, 2)
-        };
-        for layer in &mut self.layers {
-            *layer = layer.take().map(|(k, v)| (repack(k), repack(v)));
+    /// Rows that have ended are computed on until leaving them out makes a clearly smaller batch. A block
+    /// keeps as many places as the block with most living rows; ended ones fill the others.
+    fn keep(&mut self, rows: &[usize]) {
+        self.places = rows.iter().map(|&row| self.places[row]).collect();
+        let mut living = vec![Vec::new(); self.blocks.len()];
+        self.places.iter().for_each(|&place| living[place / self.group].push(place));
+        let alive: Vec<usize> = living.iter().map(Vec::len).collect();
+        let group = alive.iter().copied().max().unwrap_or(0);
+        let kept: Vec<usize> = (0..self.blocks.len()).filter(|&b| alive[b] > 0).collect();
+        if (kept.len() * group) as f64 > COMPACT_BELOW * (self.blocks.len() * self.group) as f64 {
+            return;
         }
-        self.group = group;
+        let (mut order, mut places) = (Vec::new(), Vec::new());
+        for (block, &b) in kept.iter().enumerate() {
+            places.extend((0..alive[b]).map(|i| block * group + i));
+            let ended = (b * self.group..(b + 1) * self.group).filter(|place| !living[b].contains(place));
+            order.extend(living[b].iter().copied().chain(ended).take(group));
+        }
+        let repack = |x: &Tensor<5>| {
+            let [b, kv, g, len, dim] = x.dims();
+            let by_row = x.clone().swap_dims(1, 2).reshape([b * g, kv, len, dim]);
+            let by_row = by_row.select(0, indices(&order, &x.device()));
+            by_row.reshape([kept.len(), group, kv, len, dim]).swap_dims(1, 2)
+        };
+        self.layers = self.layers.iter().map(|pair| pair.as_ref().map(|pair| pair.each_ref().map(repack))).collect();
+        self.prefixes = self.prefixes.iter().map(|prefix| prefix.as_ref().map(|prefix| prefix.select(&kept))).collect();
+        self.blocks = kept.iter().map(|&b| self.blocks[b]).collect();
+        (self.places, self.group) = (places, group);
     }
 }
 
-/// Indices as a tensor.
-pub(crate) fn indices(values: &[usize], device: &Device) -> Tensor<1, Int> {
-    let data: Vec<i32> = values.iter().map(|&v| i32::try_from(v).expect("an index below 2^31")).collect();
-    Tensor::from_data(TensorData::new(data, [values.len()]), device)
+/// Token ids as a tensor.
+pub(super) fn ids(tokens: &[u32], device: &burn::tensor::Device) -> Tensor<1, Int> {
+    indices(&tokens.iter().map(|&token| token as usize).collect::<Vec<_>>(), device)
 }

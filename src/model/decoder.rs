@@ -1,16 +1,18 @@
 //! The decoder of Qwen2 and Qwen3: embedding, layers of attention and SwiGLU, final norm, head.
 //!
-//! `forward` gives all logits, `step` those of one new token a row, `prefill` the keys and values
-//! of prompts. All three run the same layers over the same [`Cache`].
+//! `hidden` runs over packed rows, with a graph where the weights have one; `start` and `step` run over a
+//! [`Cache`], a token a row at a time. Both run the same layers.
 
-use super::attention::{Attention, causal_mask, linear, product, rms_norm};
-use super::cache::{Cache, Prefix};
+use super::attention::{Attention, attend, linear, product, rms_norm, swiglu};
+use super::cache::{Cache, ids};
 use super::config::ModelConfig;
+use super::host::is_host;
+use super::packing::Packing;
 use super::rope::Rope;
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
-use burn::tensor::activation::silu;
-use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Tensor};
+use std::sync::Arc;
 
 /// The feed-forward part of a layer: `down(silu(gate(x)) * up(x))`.
 #[derive(Module, Debug)]
@@ -21,9 +23,9 @@ pub(crate) struct Mlp {
 }
 
 impl Mlp {
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let gate = silu(linear(&self.gate_proj, x.clone()));
-        linear(&self.down_proj, gate * linear(&self.up_proj, x))
+    fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        let gate = linear(&self.gate_proj, x.clone());
+        linear(&self.down_proj, swiglu(gate, linear(&self.up_proj, x)))
     }
 }
 
@@ -36,26 +38,53 @@ pub(crate) struct Layer {
     pub(crate) mlp: Mlp,
 }
 
-/// What all layers of a forward pass have in common.
-pub(crate) struct Pass {
-    rope: Rope,
-    causal: Option<Tensor<2>>,
-}
-
 impl Layer {
-    /// The residual stream after the layer, whose keys and values are number `index` of the cache.
+    /// The residual stream after the layer.
     ///
     /// # Shapes
-    /// - x and output: `[rows, seq, hidden]`
-    pub(crate) fn forward(&self, index: usize, x: Tensor<3>, pass: &Pass, cache: &mut Cache) -> Tensor<3> {
-        let normed = rms_norm(&self.input_layernorm, x.clone());
-        let x = x + self.self_attn.forward(index, normed, &pass.rope, pass.causal.as_ref(), cache);
+    /// - x and output: `[tokens, hidden]`
+    fn finish(&self, x: Tensor<2>, mixed: Tensor<2>) -> Tensor<2> {
+        let x = x + linear(&self.self_attn.o_proj, mixed);
         x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
     }
 
-    /// Only writes its keys and values.
-    pub(crate) fn remember(&self, index: usize, x: Tensor<3>, pass: &Pass, cache: &mut Cache) {
-        self.self_attn.remember(index, &rms_norm(&self.input_layernorm, x), &pass.rope, cache);
+    /// One more token a row, over the keys and values of layer number `index` of the cache.
+    fn step(&self, index: usize, x: Tensor<2>, rope: &Rope, cache: &mut Cache) -> Tensor<2> {
+        let normed = rms_norm(&self.input_layernorm, x.clone());
+        let [keys, values] = self.self_attn.keys_values(normed.clone(), rope);
+        let mixed = cache.attend(index, [self.self_attn.queries(normed, rope), keys, values]);
+        self.finish(x, mixed)
+    }
+}
+
+/// What all layers of a forward pass over packed rows have in common.
+pub(crate) struct Pass {
+    packing: Arc<Packing>,
+    rope: Rope,
+}
+
+impl Pass {
+    /// The residual stream after a layer and the keys and values that it made. The last layer leaves the
+    /// prompts out: nothing asks for them any more.
+    ///
+    /// # Shapes
+    /// - x: `[tokens, hidden]`, output: the same, or without the prompts' tokens
+    pub(crate) fn layer(&self, layer: &Layer, x: Tensor<2>, last: bool) -> (Tensor<2>, [Tensor<2>; 2]) {
+        let attention = &layer.self_attn;
+        let normed = rms_norm(&layer.input_layernorm, x.clone());
+        let pair = attention.keys_values(normed.clone(), &self.rope);
+        let (first, all) = (if last { self.packing.prompt_tokens() } else { 0 }, self.packing.tokens());
+        let (x, asking, rope) = if first == 0 {
+            (x, normed, self.rope.clone())
+        } else {
+            let width = x.dims()[1];
+            let rows = |x: Tensor<2>| x.slice([first..all, 0..width]);
+            (rows(x), rows(normed), self.rope.at(&self.packing.positions()[first..]))
+        };
+        let queries = attention.queries(asking, &rope);
+        let [keys, values] = pair.clone();
+        let mixed = attend([queries, keys, values], &self.packing, first, attention.head_dim);
+        (layer.finish(x, mixed), pair)
     }
 }
 
@@ -108,82 +137,89 @@ impl Decoder {
         copy
     }
 
-    /// An empty cache for this model, see [`Cache::new`].
-    pub fn cache(&self, prefix: Option<Prefix>, group: usize, capacity: usize) -> Cache {
-        Cache::new(self.layers.len(), prefix, group, capacity)
+    /// What all layers of a forward pass have in common.
+    pub(crate) fn pass(&self, packing: &Arc<Packing>) -> Pass {
+        let rope = Rope::new(packing.positions(), self.layers[0].self_attn.head_dim, self.rope_theta);
+        Pass { packing: packing.clone(), rope }
     }
 
-    /// Keys and values of prompts, a block each; `None` when all of them are empty.
-    ///
-    /// The last layer only needs its keys and values, so its attention is not computed.
-    pub fn prefill(&self, prompts: &[&[u32]]) -> Option<Prefix> {
-        let lengths: Vec<usize> = prompts.iter().map(|p| p.len()).collect();
-        let longest = *lengths.iter().max()?;
-        if longest == 0 {
-            return None;
-        }
-        let device = self.device();
-        let tokens = padded_tokens(prompts, longest, &device);
-        let mut cache = self.cache(None, 1, 0);
-        self.layers_forward(tokens, &vec![0; prompts.len()], &mut cache, true);
-        Some(cache.into_prefix(&lengths, &device))
-    }
-
-    /// Hidden states after the final norm. Row `i` continues at position `starts[i]`.
+    /// Hidden states after the final norm, of the rows and not of their prompts.
     ///
     /// # Shapes
-    /// - tokens: `[rows, seq]`, rows being `group` a block of the cache
-    /// - output: `[rows, seq, hidden]`
-    pub fn hidden(&self, tokens: Tensor<2, Int>, starts: &[usize], cache: &mut Cache) -> Tensor<3> {
-        self.final_norm(self.layers_forward(tokens, starts, cache, false))
+    /// - tokens: all that are packed, output: `[tokens of rows, hidden]`
+    ///
+    /// # Panics
+    /// When there is no row.
+    pub fn hidden(&self, tokens: &[u32], packing: &Arc<Packing>) -> Tensor<2> {
+        assert_eq!(tokens.len(), packing.tokens(), "one token a place");
+        let (pass, count) = (self.pass(packing), self.layers.len());
+        let x = self
+            .layers
+            .iter()
+            .enumerate()
+            .fold(self.embed(tokens), |x, (index, layer)| pass.layer(layer, x, index + 1 == count).0);
+        self.final_norm(x)
     }
 
-    fn layers_forward(
-        &self,
-        tokens: Tensor<2, Int>,
-        starts: &[usize],
-        cache: &mut Cache,
-        keys_only: bool,
-    ) -> Tensor<3> {
-        let [rows, seq] = tokens.dims();
-        assert_eq!(rows, starts.len(), "one start a row");
-        let pass = self.pass(starts, seq, cache.len());
-        let mut x = self.embed(tokens);
-        for (index, layer) in self.layers.iter().enumerate() {
-            if keys_only && index + 1 == self.layers.len() {
-                layer.remember(index, x.clone(), &pass, cache);
-                break;
+    /// Logits after each token of a row.
+    ///
+    /// # Shapes
+    /// - output: `[tokens, vocab]`
+    pub fn forward(&self, tokens: &[u32]) -> Tensor<2> {
+        self.logits(self.hidden(tokens, &Arc::new(Packing::rows(&[tokens.len()]))))
+    }
+
+    /// A cache for `group` rows that continue each of the prompts, which may be empty, with room for
+    /// `capacity` tokens a row.
+    ///
+    /// Of the last layer only the keys and values of the prompts are computed.
+    pub fn start(&self, prompts: &[&[u32]], group: usize, capacity: usize) -> Cache {
+        let lengths: Vec<usize> = prompts.iter().map(|p| p.len()).collect();
+        let attention = &self.layers[0].self_attn;
+        let mut layers = vec![None; self.layers.len()];
+        let tokens = prompts.concat();
+        if !tokens.is_empty() {
+            let pass = self.pass(&Arc::new(Packing::new(&lengths, &[])));
+            let mut x = self.embed(&tokens);
+            let (last, others) = self.layers.split_last().expect("at least one layer");
+            for (layer, pair) in others.iter().zip(&mut layers) {
+                let (after, made) = pass.layer(layer, x, false);
+                (x, *pair) = (after, Some(made));
             }
-            x = layer.forward(index, x, &pass, cache);
+            let normed = rms_norm(&last.input_layernorm, x);
+            layers[others.len()] = Some(last.self_attn.keys_values(normed, &pass.rope));
         }
-        cache.advance(seq);
-        x
+        let heads = [attention.kv_heads(), attention.head_dim];
+        Cache::new(layers, prompts, [group, capacity], heads, self.rope_theta, is_host(&self.device()))
     }
 
-    /// What all layers of a forward pass have in common: rows of `seq` tokens after `len` earlier ones,
-    /// row `i` starting at position `starts[i]`.
-    pub(crate) fn pass(&self, starts: &[usize], seq: usize, len: usize) -> Pass {
-        let (device, attention) = (self.device(), &self.layers[0].self_attn);
-        Pass {
-            rope: Rope::new(starts, seq, attention.head_dim, self.rope_theta, &device),
-            causal: causal_mask(seq, len, attention.share(), &device),
+    /// Logits after one more token of each living row.
+    ///
+    /// # Shapes
+    /// - output: `[rows, vocab]`
+    pub fn step(&self, tokens: &[u32], cache: &mut Cache) -> Tensor<2> {
+        let rope = cache.rope();
+        let mut x = self.embed(&cache.computed(tokens));
+        for (index, layer) in self.layers.iter().enumerate() {
+            x = layer.step(index, x, &rope, cache);
         }
+        cache.advance();
+        self.logits(self.final_norm(cache.living(x)))
     }
 
     /// Embeddings of tokens, in f32.
     ///
     /// # Shapes
-    /// - tokens: `[rows, seq]`, output: `[rows, seq, hidden]`
-    pub(crate) fn embed(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        let [rows, seq] = tokens.dims();
+    /// - output: `[tokens, hidden]`
+    pub(crate) fn embed(&self, tokens: &[u32]) -> Tensor<2> {
         let table = self.embed_tokens.val();
-        let hidden = table.dims()[1];
-        let x = table.select(0, tokens.reshape([rows * seq])).reshape([rows, seq, hidden]);
+        let index = ids(tokens, &table.device());
+        let x = table.select(0, index);
         if x.dtype() == DType::F32 { x } else { x.cast(FloatDType::F32) }
     }
 
     /// The final norm.
-    pub(crate) fn final_norm(&self, x: Tensor<3>) -> Tensor<3> {
+    pub(crate) fn final_norm(&self, x: Tensor<2>) -> Tensor<2> {
         rms_norm(&self.norm, x)
     }
 
@@ -207,49 +243,9 @@ impl Decoder {
         self.lm_head.as_ref().unwrap_or(&self.embed_tokens)
     }
 
-    /// Logits of every token of the rows.
-    ///
-    /// # Shapes
-    /// - tokens: `[rows, seq]`, output: `[rows, seq, vocab]`
-    pub fn forward(&self, tokens: Tensor<2, Int>, starts: &[usize], cache: &mut Cache) -> Tensor<3> {
-        let [rows, seq] = tokens.dims();
-        let hidden = self.hidden(tokens, starts, cache);
-        let width = hidden.dims()[2];
-        let logits = self.logits(hidden.reshape([rows * seq, width]));
-        let vocab = logits.dims()[1];
-        logits.reshape([rows, seq, vocab])
-    }
-
-    /// Logits after one more token a row.
-    ///
-    /// # Shapes
-    /// - output: `[rows, vocab]`
-    pub fn step(&self, tokens: &[u32], starts: &[usize], cache: &mut Cache) -> Tensor<2> {
-        let rows: Vec<&[u32]> = tokens.chunks(1).collect();
-        let tokens = padded_tokens(&rows, 1, &self.device());
-        let hidden = self.hidden(tokens, starts, cache);
-        let width = hidden.dims()[2];
-        self.logits(hidden.reshape([rows.len(), width]))
-    }
-
     /// Asserts that the decoder has the shape of this configuration.
     pub(crate) fn assert_shape(&self, config: &ModelConfig) {
         assert_eq!(self.embed_tokens.dims(), [config.vocab_size, config.hidden_size]);
         assert_eq!(self.layers.len(), config.num_hidden_layers);
     }
-}
-
-/// Rows of tokens, filled up on the right to `seq`. What fills a row is its own last token, so that
-/// no other embedding is looked up; what comes of it is never looked at.
-///
-/// # Shapes
-/// - output: `[rows, seq]`
-pub fn padded_tokens(rows: &[&[u32]], seq: usize, device: &Device) -> Tensor<2, Int> {
-    let any = rows.iter().find_map(|row| row.last()).copied().unwrap_or(0);
-    let mut ids = Vec::with_capacity(rows.len() * seq);
-    for row in rows {
-        let id = |t: usize| row.get(t).or(row.last()).copied().unwrap_or(any);
-        ids.extend((0..seq).map(|t| i32::try_from(id(t)).expect("a token id below 2^31")));
-    }
-    Tensor::from_data(TensorData::new(ids, [rows.len(), seq]), device)
 }

@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use safetensors::SafeTensors;
 use sapo::learn::{Decoding, generate};
 use sapo::model::weights::{self, Checkpoint, Dtype};
-use sapo::model::{Decoder, ModelConfig, padded_tokens};
+use sapo::model::{Decoder, ModelConfig};
 use sapo::rollout::FinishReason;
 use sapo::seed::Seed;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,7 @@ fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 
 /// Logits after each token of a row, from one plain forward pass.
 fn full(model: &Decoder, row: &[u32]) -> Vec<f32> {
-    let tokens = padded_tokens(&[row], row.len(), &model.device());
-    floats(model.forward(tokens, &[0], &mut model.cache(None, 1, 0)))
+    floats(model.forward(row))
 }
 
 fn assert_close(a: &[f32], b: &[f32]) {
@@ -110,9 +109,9 @@ fn cached_decoding_equals_the_full_forward_at_every_step() {
     let model = model();
     let row = tokens(1, 12);
     let expected = full(&model, &row);
-    let mut cache = model.cache(None, 1, 12);
+    let mut cache = model.start(&[&[]], 1, 12);
     for (t, &token) in row.iter().enumerate() {
-        let logits = floats(model.step(&[token], &[t], &mut cache));
+        let logits = floats(model.step(&[token], &mut cache));
         assert_close(&logits, &expected[t * VOCAB..(t + 1) * VOCAB]);
     }
     assert!(expected.iter().any(|x| x.abs() > 0.5), "logits are far from flat");
@@ -124,13 +123,12 @@ fn a_row_of_a_ragged_batch_equals_that_row_alone() {
     // prompts of 3, 11 and 1 tokens, two rows each, eight steps of decoding over the shared prompts
     let prompts = [tokens(1, 3), tokens(2, 11), tokens(3, 1)];
     let prefixes: Vec<&[u32]> = prompts.iter().map(|p| &p[..p.len() - 1]).collect();
-    let mut cache = model.cache(model.prefill(&prefixes), 2, 8);
+    let mut cache = model.start(&prefixes, 2, 8);
     let continuations: Vec<Vec<u32>> = (0..6).map(|row| tokens(10 + row, 7)).collect();
     for t in 0..8 {
         let fed = |row: usize| if t == 0 { *prompts[row / 2].last().unwrap() } else { continuations[row][t - 1] };
         let last: Vec<u32> = (0..6).map(fed).collect();
-        let positions: Vec<usize> = (0..6).map(|row| prompts[row / 2].len() - 1 + t).collect();
-        let logits = floats(model.step(&last, &positions, &mut cache));
+        let logits = floats(model.step(&last, &mut cache));
         for row in 0..6 {
             let whole: Vec<u32> = prompts[row / 2].iter().chain(&continuations[row][..t]).copied().collect();
             let alone = full(&model, &whole);

@@ -6,7 +6,7 @@ mod updates;
 use super::batch::{Batch, Example};
 use super::grpo::{LossType, TrainConfig, Update, token_loss};
 use super::{Decoding, Optimizer, OptimizerConfig, generate, head};
-use crate::model::{Decoder, ModelConfig, padded_tokens, weights};
+use crate::model::{Decoder, ModelConfig, weights};
 use crate::rollout::ScaleRewards;
 use crate::seed::Seed;
 use burn::module::{Module, ModuleVisitor, Param};
@@ -116,10 +116,9 @@ fn assert_close(a: &[f32], b: &[f32], relative: f32, what: &str) {
 fn plain_logprobs(model: &Decoder, example: &Example, temperature: f64) -> Tensor<1> {
     let row: Vec<u32> = example.prompt.iter().chain(&example.completion).copied().collect();
     let device = model.device();
-    let tokens = padded_tokens(&[&row], row.len(), &device);
-    let logits = model.forward(tokens, &[0], &mut model.cache(None, 1, 0));
+    let logits = model.forward(&row);
     let (from, len) = (example.prompt.len() - 1, example.completion.len());
-    let logits = logits.slice([0..1, from..from + len, 0..VOCAB as usize]).reshape([len, VOCAB as usize]);
+    let logits = logits.slice([from..from + len, 0..VOCAB as usize]);
     let targets: Vec<i32> = example.completion.iter().map(|&t| t as i32).collect();
     let targets = Tensor::<2, Int>::from_data(TensorData::new(targets, [len, 1]), &device);
     log_softmax(logits / temperature, 1).gather(1, targets).reshape([len])
