@@ -3,8 +3,8 @@
 //! A [`Seed`] is a value. `seed.child("agent", 3)` names a branch: different paths give unrelated
 //! streams, the same path always the same one, on any machine, with any number of threads.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng as _, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 use sha2::{Digest, Sha256};
 
 /// A node of the tree of seeds.
@@ -30,13 +30,13 @@ impl Seed {
 
     /// A generator that starts at this node.
     pub fn rng(&self) -> Rng {
-        Rng(ChaCha8Rng::from_seed(self.0))
+        Rng(Xoshiro256PlusPlus::from_seed(self.0))
     }
 }
 
 /// A stream of random numbers that belongs to one [`Seed`].
 #[derive(Clone, Debug)]
-pub struct Rng(ChaCha8Rng);
+pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
     /// Uniform in `[0, 1)`, 53 random bits.
@@ -45,7 +45,8 @@ impl Rng {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in `0..n`, without bias.
+    /// Uniform in `0..n`, without bias: the high half of a product with `n`, whose low half tells the few
+    /// draws that would favour some values (Lemire, arXiv 1805.10941).
     ///
     /// # Panics
     /// When `n` is zero.
@@ -53,10 +54,10 @@ impl Rng {
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "below(0) has no value to return");
         loop {
-            let x = self.0.next_u64();
-            // The values from the last multiple of n on are drawn again; nearly all are told by the first test.
-            if x <= u64::MAX - n || x < u64::MAX - u64::MAX % n {
-                return x % n;
+            let product = u128::from(self.0.next_u64()) * u128::from(n);
+            let low = product as u64;
+            if low >= n || low >= n.wrapping_neg() % n {
+                return (product >> 64) as u64;
             }
         }
     }
