@@ -1,12 +1,16 @@
 .DEFAULT_GOAL := help
 SAPO = cargo run --release --quiet --
+SWEEPS = control redraw strong shared-questions selection learning-rate agents
 SAPO_CUDA = cargo run --release --quiet --features cuda --
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-ablation: ## the paper's four mixes on the embedded base model: table and plots in results/ablation
+ablation: ## the paper's four mixes on the embedded base model, five seeds: table and plots in results/ablation
 	$(SAPO) run experiments/ablation.toml
+
+ablation-quick: ## the same with one seed: results/ablation-quick
+	$(SAPO) run experiments/ablation-quick.toml
 
 smoke: ## the same in under a minute, with few agents and rounds: results/smoke
 	$(SAPO) run experiments/smoke.toml
@@ -20,14 +24,24 @@ check: ## format, lints, tests and docs, as CI does
 	cargo test --release
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps --document-private-items
 
-base-model: ## make models/tiny again from its recipe
+replication: ablation ## every experiment of the README's findings, an hour or two on two cores
+	for name in $(SWEEPS); do $(SAPO) run experiments/$$name.toml || exit 1; done
+
+base-models: ## make models/tiny and models/strong again from their recipes
 	$(SAPO) pretrain experiments/base/tiny.toml
+	$(SAPO) pretrain experiments/base/strong.toml
 
 gpu-check: ## a CUDA GPU against the CPU, the paper's size for three rounds, and how long it would take
 	$(SAPO_CUDA) gpu-check
 	$(SAPO_CUDA) run experiments/paper-smoke.toml --device cuda --fresh
 
 bench: ## time the hot paths
-	cargo bench
+	cargo bench --bench hot_paths --bench tasks
 
-.PHONY: help ablation smoke test check base-model gpu-check bench
+bench-vs-pytorch: ## time generation, update and round against PyTorch, see benches/vs_pytorch
+	python3 benches/vs_pytorch/compare.py
+
+scaling: ## time and memory of a round by agents and by length: results/scaling
+	cargo bench --quiet --bench scaling -- results/scaling
+
+.PHONY: help ablation ablation-quick replication smoke test check base-models gpu-check bench bench-vs-pytorch scaling

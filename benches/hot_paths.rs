@@ -14,6 +14,10 @@ use sapo::swarm::{Selection, draw};
 use std::hint::black_box;
 use std::path::Path;
 
+/// The allocator of the program.
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const PROMPTS: usize = 8;
 const GROUP: usize = 8;
 const PROMPT_TOKENS: usize = 40;

@@ -23,12 +23,18 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let experiment = Experiment::load(&args.experiment, &overrides(&args.set, args.device))?;
-    let plan = Plan::new(&experiment, threads(args.threads)).with_context(|| args.experiment.display().to_string())?;
-    write!(std::io::stdout(), "{plan}")?;
-    plan.fits()?;
-    if experiment.model.random_weights.is_none() {
-        Models::open(&experiment)?.weights(&experiment.device.open()?)?;
+    let mut out = std::io::stdout();
+    for (value, experiment) in Experiment::load_all(&args.experiment, &overrides(&args.set, args.device))? {
+        let plan =
+            Plan::new(&experiment, threads(args.threads)).with_context(|| args.experiment.display().to_string())?;
+        if !value.is_empty() {
+            writeln!(out, "sweep value {value}:")?;
+        }
+        write!(out, "{plan}")?;
+        plan.fits()?;
+        if experiment.model.random_weights.is_none() {
+            Models::open(&experiment)?.weights(&experiment.device.open()?)?;
+        }
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::experiment::{self, DeviceKind, Ending, Experiment, Plan, Results, Wat
 use crate::report;
 use anyhow::{Context, Result};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,29 +33,42 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
-    let experiment = Experiment::load(&args.experiment, &overrides(&args.set, args.device))?;
+    let all = Experiment::load_all(&args.experiment, &overrides(&args.set, args.device))?;
     let threads = threads(args.threads);
-    let plan = Plan::new(&experiment, threads).with_context(|| args.experiment.display().to_string())?;
-    plan.fits()?;
+    for (_, experiment) in &all {
+        let plan = Plan::new(experiment, threads).with_context(|| args.experiment.display().to_string())?;
+        plan.fits()?;
+    }
     let name = args.experiment.file_stem().context("an experiment file has a name")?;
     let dir = args.out.unwrap_or_else(|| PathBuf::from("results").join(name));
-    let results = Results::open(&dir, &experiment, args.fresh)?;
+    listen()?;
+    for (value, experiment) in &all {
+        let dir = if value.is_empty() { dir.clone() } else { dir.join(value) };
+        if one(experiment, &dir, args.fresh, threads)? == Ending::Stopped {
+            let saved =
+                if experiment.checkpoint.every > 0 { "what was done is saved" } else { "checkpoint.every is 0" };
+            writeln!(std::io::stderr(), "stopped; {saved}, the same command goes on with it")?;
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One experiment, to its table and plots.
+fn one(experiment: &Experiment, dir: &Path, fresh: bool, threads: usize) -> Result<Ending> {
+    let results = Results::open(dir, experiment, fresh)?;
     let (runs, rounds) = (experiment.mixes.len() * experiment.seeds.len(), experiment.rounds);
     let progress = Progress::new(runs as u64 * u64::from(rounds), "rounds");
     let mut console = Console { progress, rounds };
-    listen()?;
-    let ending = experiment::run(&experiment, &results, threads, &mut console)?;
+    let ending = experiment::run(experiment, &results, threads, &mut console)?;
     console.progress.finish();
-    if ending == Ending::Stopped {
-        let saved = if experiment.checkpoint.every > 0 { "what was done is saved" } else { "checkpoint.every is 0" };
-        writeln!(std::io::stderr(), "stopped; {saved}, the same command goes on with it")?;
-        return Ok(ExitCode::from(INTERRUPTED));
+    if ending == Ending::Complete {
+        let summary = report::write(results.dir())?;
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", summary.console())?;
+        writeln!(out, "{}: table.md, table.csv, cumulative.png, smoothed.png, raw.png, tasks.png", dir.display())?;
     }
-    let summary = report::write(results.dir())?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", summary.console())?;
-    writeln!(out, "{}: table.md, table.csv, cumulative.png, smoothed.png, raw.png, tasks.png", dir.display())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ending)
 }
 
 /// What a program returns that was interrupted.

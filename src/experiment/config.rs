@@ -138,6 +138,10 @@ pub struct SwarmTable {
     pub agents: usize,
     /// The rule of the draw.
     pub selection: Selection,
+    /// How often, at most, own rollouts without signal are dropped and as many new questions asked in a
+    /// round; 0 keeps them all. DAPO (arXiv 2503.14476) calls it dynamic sampling.
+    #[serde(default)]
+    pub max_redraws: usize,
     /// Agents with a model or tasks of their own.
     #[serde(default, rename = "agent", skip_serializing_if = "Vec::is_empty")]
     pub specialists: Vec<SpecialistTable>,
@@ -184,6 +188,20 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// The experiments of a file that may sweep a key over values, each with the name of its value; one
+    /// without a name where it does not.
+    ///
+    /// # Errors
+    /// As [`Experiment::load`].
+    pub fn load_all(file: &Path, overrides: &[String]) -> Result<Vec<(String, Self)>> {
+        let all: Vec<(String, Self)> = toml_file::load_all(file, overrides)?;
+        for (name, experiment) in &all {
+            let place = if name.is_empty() { String::new() } else { format!(" with sweep value {name}") };
+            experiment.validate().map_err(|problem| anyhow!("{}{place}: {problem}", file.display()))?;
+        }
+        Ok(all)
+    }
+
     fn validate(&self) -> Result<(), String> {
         let check = |ok: bool, key: &str, found: String, expected: &str| {
             if ok { Ok(()) } else { Err(format!("{key}: found {found}, expected {expected}")) }
@@ -201,6 +219,8 @@ impl Experiment {
         }
         let agents = self.swarm.agents;
         check((1..=1024).contains(&agents), "swarm.agents", agents.to_string(), "1 to 1024")?;
+        let redraws = self.swarm.max_redraws;
+        check(redraws <= MOST, "swarm.max_redraws", redraws.to_string(), &format!("0 to {MOST}"))?;
         let generate = &self.generate;
         let group = generate.num_generations;
         let range = format!("1 to {MOST} (2 for a signal)");
@@ -311,6 +331,7 @@ impl Experiment {
         SwarmConfig {
             mix,
             selection: self.swarm.selection,
+            max_redraws: self.swarm.max_redraws,
             questions: self.tasks.questions,
             num_generations: self.generate.num_generations,
             decoding: self.decoding(),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// A results folder that belongs to one experiment.
 pub struct Results {
@@ -56,6 +57,22 @@ impl Results {
     /// Where it lies.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Writes which commit of the program makes the runs to the file `commit`, where git can tell.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn note_commit(&self) -> Result<()> {
+        let git = |arguments: &[&str]| {
+            let output = Command::new("git").args(arguments).stderr(Stdio::null()).output().ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        };
+        let Some(commit) = git(&["rev-parse", "HEAD"]) else { return Ok(()) };
+        let changed = git(&["status", "--porcelain", "--", "Cargo.lock", "src", "models"]);
+        let note = if changed.is_none_or(|files| files.is_empty()) { "" } else { " and changes that it lacks" };
+        let file = self.dir.join("commit");
+        fs::write(&file, format!("{commit}{note}\n")).with_context(|| format!("{}: cannot be written", file.display()))
     }
 
     /// The folder of a run.

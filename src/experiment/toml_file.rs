@@ -1,27 +1,104 @@
-//! TOML files as types: reading, overriding single keys, and errors that point at the place.
+//! TOML files as types: reading, extending another file, overriding single keys, sweeping one key over
+//! values, and errors that point at the place.
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
 use std::path::Path;
-use toml_edit::{DocumentMut, Item, Value};
+use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-/// Reads a file, applies `key=value` overrides, and parses the result.
+/// Files that may extend each other.
+const MOST_FILES: usize = 8;
+
+/// Reads a file that is no sweep, applies `key=value` overrides, and parses the result.
 ///
 /// # Errors
 /// When the file cannot be read, is no TOML, has an unknown or wrongly typed key, or an override
 /// names a key that does not exist.
 pub(super) fn load<T: DeserializeOwned>(file: &Path, overrides: &[String]) -> Result<T> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?;
-    if overrides.is_empty() {
-        return parse(&text, &file.display().to_string());
+    let [(_, one)] = <[_; 1]>::try_from(load_all(file, overrides)?)
+        .map_err(|all| anyhow!("{}: found a sweep over {} values, expected none", file.display(), all.len()))?;
+    Ok(one)
+}
+
+/// The same for a file whose table `sweep` may name a key and its values: what it says with each of them, by
+/// the name of the value. Without such a table that is one, without a name.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn load_all<T: DeserializeOwned>(file: &Path, overrides: &[String]) -> Result<Vec<(String, T)>> {
+    let name = file.display().to_string();
+    let text = read(file)?;
+    let mut document = document(file, &text, 1)?;
+    let sweep = document.remove("sweep");
+    if overrides.is_empty() && sweep.is_none() && !text.contains("extends") {
+        // from the text itself, so that errors carry its line numbers
+        return Ok(vec![(String::new(), parse(&text, &name)?)]);
     }
-    // the file by itself first, so that its own errors carry its line numbers
-    parse::<T>(&text, &file.display().to_string())?;
-    let mut document: DocumentMut = text.parse().map_err(|e| anyhow!("{}: {e}", file.display()))?;
+    // the file by itself first, so that its own errors are not taken for those of an override
+    parse::<T>(&document.to_string(), &name)?;
     for text in overrides {
         apply(&mut document, text).with_context(|| format!("--set {text}"))?;
     }
-    parse(&document.to_string(), &format!("{} with --set {}", file.display(), overrides.join(" --set ")))
+    let name = match overrides {
+        [] => name,
+        _ => format!("{name} with --set {}", overrides.join(" --set ")),
+    };
+    let Some(sweep) = sweep else { return Ok(vec![(String::new(), parse(&document.to_string(), &name)?)]) };
+    let (key, values) = swept(&sweep).with_context(|| name.clone())?;
+    let mut all: Vec<(String, T)> = Vec::new();
+    for value in values {
+        let label = label(&value);
+        ensure!(all.iter().all(|(other, _)| *other != label), "{name}: sweep.values: found {label} twice");
+        apply(&mut document, &format!("{key}={value}")).with_context(|| format!("{name}: sweep.key"))?;
+        all.push((label, parse(&document.to_string(), &format!("{name} with {key} = {value}"))?));
+    }
+    Ok(all)
+}
+
+/// The key and the values of a table `sweep`.
+fn swept(sweep: &Item) -> Result<(String, Vec<Value>)> {
+    let table = sweep.as_table_like().context("sweep: expected a table")?;
+    let key = table.get("key").and_then(Item::as_str).context("sweep.key: expected the name of a key")?;
+    let values = table.get("values").and_then(Item::as_array).context("sweep.values: expected a list")?;
+    ensure!(!values.is_empty(), "sweep.values: found an empty list, expected at least one value");
+    let unknown = table.iter().find(|(name, _)| !["key", "values"].contains(name));
+    if let Some((name, _)) = unknown {
+        bail!("sweep.{name}: unknown, expected key and values");
+    }
+    Ok((key.to_owned(), values.iter().map(|value| value.clone().decorated("", "")).collect()))
+}
+
+/// A value as the name of a folder.
+fn label(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    text.trim().chars().map(|c| if c.is_alphanumeric() || "-.".contains(c) { c } else { '_' }).collect()
+}
+
+fn read(file: &Path) -> Result<String> {
+    std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))
+}
+
+/// The document, over that of the file which its key `extends` names.
+fn document(file: &Path, text: &str, depth: usize) -> Result<DocumentMut> {
+    let mut document: DocumentMut = text.parse().map_err(|e| anyhow!("{}: {e}", file.display()))?;
+    let Some(item) = document.remove("extends") else { return Ok(document) };
+    let name = item.as_str().with_context(|| format!("{}: extends: expected the name of a file", file.display()))?;
+    ensure!(depth < MOST_FILES, "{}: extends: found more than {MOST_FILES} files, or a circle", file.display());
+    let base = file.parent().unwrap_or(Path::new("")).join(name);
+    let text = read(&base).with_context(|| format!("{}: extends", file.display()))?;
+    let mut all = self::document(&base, &text, depth + 1)?;
+    lay_over(all.as_table_mut(), document.as_table());
+    Ok(all)
+}
+
+/// Keys of the upper table replace those of the lower one; tables are laid over each other.
+fn lay_over(lower: &mut dyn TableLike, upper: &dyn TableLike) {
+    for (key, item) in upper.iter() {
+        match (lower.get_mut(key).and_then(Item::as_table_like_mut), item.as_table_like()) {
+            (Some(lower), Some(upper)) => lay_over(lower, upper),
+            _ => drop(lower.insert(key, item.clone())),
+        }
+    }
 }
 
 fn parse<T: DeserializeOwned>(text: &str, name: &str) -> Result<T> {
@@ -82,6 +159,48 @@ mod tests {
     fn overrides_set_any_key() {
         let file = check(&["swarm.selection=uniform", "rounds = 7", "swarm.seeds=[4, 5]"]).unwrap();
         assert_eq!(file, File { rounds: 7, swarm: Table { selection: "uniform".into(), seeds: vec![4, 5] } });
+    }
+
+    fn files(texts: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        texts.iter().for_each(|(name, text)| std::fs::write(dir.path().join(name), text).unwrap());
+        dir
+    }
+
+    #[test]
+    fn a_file_extends_another_and_sweeps_a_key() {
+        let dir = files(&[
+            ("a.toml", "rounds = 3\n[swarm]\nselection = \"first\"\nseeds = [1]\n"),
+            ("b.toml", "extends = \"a.toml\"\n[swarm]\nseeds = [4]\n"),
+            ("c.toml", "extends = \"b.toml\"\n[sweep]\nkey = \"swarm.selection\"\nvalues = [\"x y\", \"z\"]\n"),
+        ]);
+        let file: File = load(&dir.path().join("b.toml"), &[]).unwrap();
+        assert_eq!(file, File { rounds: 3, swarm: Table { selection: "first".into(), seeds: vec![4] } });
+        let all: Vec<(String, File)> = load_all(&dir.path().join("c.toml"), &["rounds=5".into()]).unwrap();
+        let found: Vec<_> =
+            all.iter().map(|(label, file)| (&label[..], file.rounds, &file.swarm.selection[..])).collect();
+        assert_eq!(found, [("x_y", 5, "x y"), ("z", 5, "z")]);
+        assert_eq!(all[0].1.swarm.seeds, [4]);
+    }
+
+    #[test]
+    fn bad_sweeps_and_circles_say_what_is_wrong() {
+        let plain = "rounds = 3\nswarm = { selection = \"first\", seeds = [1] }\n";
+        for (text, expected) in [
+            ("extends = \"x.toml\"", "or a circle"),
+            ("extends = \"none.toml\"", "none.toml: cannot be read"),
+            ("extends = 3", "expected the name of a file"),
+            ("[sweep]\nkey = \"rounds\"\nvalues = []", "empty list"),
+            ("[sweep]\nvalues = [1]", "sweep.key"),
+            ("[sweep]\nkey = \"rounds\"\nvalues = [1, 1]", "1 twice"),
+            ("[sweep]\nkey = \"round\"\nvalues = [1]", "unknown field `round`"),
+            ("[sweep]\nkey = \"rounds\"\nvalues = [1]\nvalue = 2", "sweep.value: unknown"),
+        ] {
+            let text = if text.starts_with("ext") { format!("{text}\n{plain}") } else { format!("{plain}{text}\n") };
+            let dir = files(&[("x.toml", &text)]);
+            let message = format!("{:#}", load_all::<File>(&dir.path().join("x.toml"), &[]).unwrap_err());
+            assert!(message.contains(expected), "{text}: {message}");
+        }
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl TrainConfig {
             if ok { Ok(()) } else { Err(format!("train.{key}: found {found}, expected {expected}")) }
         };
         let rate = self.learning_rate;
-        check(rate > 0.0 && rate <= 1.0, "learning_rate", rate, "more than 0, to 1")?;
+        check((0.0..=1.0).contains(&rate), "learning_rate", rate, "0 (never learns) to 1")?;
         check((0.0..1.0).contains(&self.epsilon), "epsilon", self.epsilon, "0 <= epsilon < 1")?;
         check((0.0..=1e6).contains(&self.epsilon_high), "epsilon_high", self.epsilon_high, "0 to 1e6")?;
         check((0.0..=1e6).contains(&self.beta), "beta", self.beta, "0 to 1e6")?;

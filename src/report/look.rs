@@ -47,6 +47,11 @@ const PENS: [Pen; 7] = [
 ];
 const PAPER_PENS: usize = 4;
 
+/// The pen of a line that is alone.
+pub(super) fn first_pen() -> Pen {
+    PENS[1]
+}
+
 /// A pen for each of the mixes.
 pub(super) fn pens(mixes: &[Mix]) -> Vec<Pen> {
     let mut others = (PAPER_PENS..PENS.len()).cycle();

@@ -7,11 +7,13 @@
 mod canvas;
 mod csv;
 mod curves;
+mod figure;
 mod look;
 mod measure;
 mod panel;
 mod paper;
 mod plots;
+mod scaling;
 mod stats;
 mod summary;
 mod table;
@@ -20,7 +22,7 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 
-pub use self::summary::Summary;
+pub use self::{scaling::scaling, summary::Summary};
 
 impl Summary {
     /// The table for the console, with what the numbers are.

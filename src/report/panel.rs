@@ -26,7 +26,9 @@ pub(super) struct Line {
 pub(super) struct Panel {
     pub(super) title: String,
     pub(super) lines: Vec<Line>,
-    /// The last round on the x axis, which starts at 0.
+    /// What the x axis counts.
+    pub(super) x_label: &'static str,
+    /// The last number on the x axis, which starts at 0.
     pub(super) x_end: f64,
     /// The range of the y axis.
     pub(super) y: Scale,
@@ -131,7 +133,7 @@ impl Panel {
         self.axes(canvas, &frame)?;
         let label = Letters { side: HPos::Center, ..Letters::new(look::LABEL, look::INK) };
         let (across, down) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
-        canvas.text((across, frame.bottom + 62.0), "round", label)?;
+        canvas.text((across, frame.bottom + 62.0), self.x_label, label)?;
         canvas.text((corner.0 + 16.0, down), y_label, Letters { upright: true, ..label })?;
         if self.lines.iter().all(|line| line.curve.points.is_empty()) {
             return canvas.text((across, down), "no numbers", Letters { color: look::GREY, ..label });

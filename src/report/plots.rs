@@ -1,7 +1,6 @@
 //! The four pictures: cumulative, smoothed, raw and task rewards.
 //!
-//! `smoothed.png` and `raw.png` follow the paper's Figures 2 and 1. Each picture has a title, a line that
-//! says what lines and bands are, a legend and a grid of panels.
+//! `smoothed.png` and `raw.png` follow the paper's Figures 2 and 1.
 
 use std::path::Path;
 
@@ -9,18 +8,13 @@ use anyhow::Result;
 use plotters::style::RGBColor;
 
 use super::{
-    canvas::{self, Canvas, Letters},
     csv::{Mix, Run, Series},
     curves::{self, Curve},
+    figure::{Figure, columns, same_axis},
     look::{self, Pen},
-    panel::{Line, Panel, Scale, Y_LABEL},
+    panel::{Line, Panel, Scale},
     summary::{by_mix, grown},
 };
-
-/// Width of every picture.
-const WIDTH: f64 = 1800.0;
-/// Free space at the edges.
-const MARGIN: f64 = 30.0;
 
 /// Draws all pictures of the runs into `dir`.
 pub(super) fn write(dir: &Path, runs: &[Run]) -> Result<()> {
@@ -29,18 +23,6 @@ pub(super) fn write(dir: &Path, runs: &[Run]) -> Result<()> {
     all.smoothed().write(&dir.join("smoothed.png"))?;
     all.raw().write(&dir.join("raw.png"))?;
     all.tasks().write(&dir.join("tasks.png"))
-}
-
-/// A picture before it is drawn.
-struct Figure {
-    title: String,
-    subtitle: String,
-    legend: Vec<(Pen, String)>,
-    y_label: &'static str,
-    panels: Vec<Panel>,
-    columns: usize,
-    /// Height of one panel.
-    height: f64,
 }
 
 /// The runs of each mix and the pen it is drawn with.
@@ -78,6 +60,7 @@ impl<'a> Experiment<'a> {
         Figure {
             title: format!("Cumulative reward of {}", self.swarm()),
             subtitle: format!("{band}. Held-out: straight lines between evaluations"),
+            legend_head: "local / external:",
             legend: self.legend(),
             y_label: "cumulative reward",
             panels,
@@ -96,6 +79,7 @@ impl<'a> Experiment<'a> {
         Figure {
             title: format!("Smoothed reward of {}", self.swarm()),
             subtitle: format!("{}; band: min to max over agents", self.averages(window)),
+            legend_head: "local / external:",
             legend: self.legend(),
             y_label: "mean reward of a round",
             panels,
@@ -124,6 +108,7 @@ impl<'a> Experiment<'a> {
             title: format!("Own reward of each agent, {}", self.swarm()),
             subtitle: "Mean reward of the completions of one round; a line an agent, dark to pale; first seed"
                 .to_owned(),
+            legend_head: "",
             legend: Vec::new(),
             y_label: "own reward",
             height: if columns == 1 { 800.0 } else { 560.0 },
@@ -152,6 +137,7 @@ impl<'a> Experiment<'a> {
         Figure {
             title: format!("Own reward by task, {}", self.swarm()),
             subtitle: format!("{}; each panel has its own y axis", self.averages(window)),
+            legend_head: "local / external:",
             legend: self.legend(),
             y_label: "own reward",
             height: if columns == 1 { 800.0 } else { 480.0 },
@@ -168,7 +154,7 @@ impl<'a> Experiment<'a> {
 
     fn panel(&self, title: &str, lines: Vec<Line>) -> Panel {
         let y = Scale::holding(&lines);
-        Panel { title: title.to_owned(), lines, x_end: self.rounds as f64, y }
+        Panel { title: title.to_owned(), lines, x_label: "round", x_end: self.rounds as f64, y }
     }
 
     fn legend(&self) -> Vec<(Pen, String)> {
@@ -193,75 +179,6 @@ impl<'a> Experiment<'a> {
     fn count_seeds(&self) -> String {
         let (least, most) = self.seeds;
         if least < most { format!("{least} to {most} seeds") } else { plural(most, "seed") }
-    }
-}
-
-impl Figure {
-    fn write(&self, path: &Path) -> Result<()> {
-        let rows = self.panels.len().div_ceil(self.columns).max(1);
-        let legend_top = 138.0;
-        let top = legend_top + if self.legend.is_empty() { -14.0 } else { 52.0 * self.legend_rows() as f64 };
-        let height = top + rows as f64 * self.height + 20.0;
-        canvas::png(path, (WIDTH as u32, height as u32), |canvas| {
-            let title = Letters { bold: true, ..Letters::new(look::TITLE, look::INK) };
-            canvas.text((MARGIN, 44.0), &self.title, title)?;
-            canvas.text((MARGIN, 96.0), &self.subtitle, Letters::new(look::SUBTITLE, look::GREY))?;
-            self.draw_legend(canvas, legend_top)?;
-            // The first column alone has room for the label of the y axis.
-            let width = (WIDTH - 2.0 * MARGIN - Y_LABEL) / self.columns as f64;
-            for (at, panel) in self.panels.iter().enumerate() {
-                let (row, column) = (at / self.columns, at % self.columns);
-                let (y_label, room) = if column == 0 { (self.y_label, Y_LABEL) } else { ("", 0.0) };
-                let left = MARGIN + Y_LABEL + column as f64 * width - room;
-                let corner = (left, top + row as f64 * self.height);
-                panel.draw(canvas, y_label, corner, (width + room, self.height))?;
-            }
-            Ok(())
-        })
-    }
-
-    fn legend_rows(&self) -> usize {
-        self.legend.len().div_ceil(LEGEND_COLUMNS)
-    }
-
-    fn draw_legend(&self, canvas: &Canvas<'_>, top: f64) -> Result<()> {
-        let letters = Letters::new(look::LABEL, look::INK);
-        if self.legend.is_empty() {
-            return Ok(());
-        }
-        let head = "local / external:";
-        canvas.text((MARGIN, top + 16.0), head, letters)?;
-        let start = MARGIN + canvas.width(head, letters)? + 30.0;
-        let mut x = start;
-        for (at, (pen, name)) in self.legend.iter().enumerate() {
-            if at % LEGEND_COLUMNS == 0 {
-                x = start;
-            }
-            let y = top + 16.0 + 52.0 * (at / LEGEND_COLUMNS) as f64;
-            canvas.line(&[(x, y), (x + 84.0, y)], *pen)?;
-            canvas.text((x + 98.0, y), name, letters)?;
-            x += 98.0 + canvas.width(name, letters)? + 44.0;
-        }
-        Ok(())
-    }
-}
-
-/// Entries in a row of the legend.
-const LEGEND_COLUMNS: usize = 6;
-
-/// The same y axis for all panels.
-fn same_axis(mut panels: Vec<Panel>) -> Vec<Panel> {
-    let same = Scale::holding(panels.iter().flat_map(|panel| &panel.lines));
-    panels.iter_mut().for_each(|panel| panel.y = same);
-    panels
-}
-
-/// How many panels stand side by side.
-fn columns(panels: usize) -> usize {
-    match panels {
-        0 | 1 => 1,
-        2 | 4 => 2,
-        _ => 3,
     }
 }
 

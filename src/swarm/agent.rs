@@ -9,6 +9,7 @@ use crate::policy::{Policy, TrainingRollout, UpdateStats};
 use crate::record::RoundRecord;
 use crate::rollout::{AgentId, Completion, FinishReason, Question, Rollout, advantages, mean};
 use crate::seed::Seed;
+use std::ops::Range;
 use std::path::Path;
 
 /// One member of the swarm.
@@ -19,6 +20,8 @@ pub struct Agent {
     seed: Seed,
     /// This round's own rollouts, with tokens and rewards.
     own: Vec<Rollout>,
+    /// Own rollouts of this round that were dropped for want of a signal.
+    unused: Vec<Rollout>,
     num_tokens: u64,
     /// Questions of this round left out because their prompts are too long.
     overlong: usize,
@@ -30,7 +33,17 @@ pub struct Agent {
 
 impl Agent {
     pub(super) fn new(id: AgentId, policy: Box<dyn Policy>, seed: Seed) -> Self {
-        Self { id, policy, seed, own: Vec::new(), num_tokens: 0, overlong: 0, drawn: Vec::new(), sound: true }
+        Self {
+            id,
+            policy,
+            seed,
+            own: Vec::new(),
+            unused: Vec::new(),
+            num_tokens: 0,
+            overlong: 0,
+            drawn: Vec::new(),
+            sound: true,
+        }
     }
 
     /// Its number.
@@ -83,21 +96,50 @@ impl Agent {
             QuestionStream::Shared => root,
         };
         let stream = stream.child("questions", u64::from(round));
+        let seed = self.seed.child("complete", u64::from(round));
+        let mut asked = config.mix.local;
+        self.own = self.answer(stream, 0..asked, seed, config, tasks);
+        self.unused.clear();
+        for redraw in 0..config.max_redraws {
+            let (kept, unused) = std::mem::take(&mut self.own).into_iter().partition(Rollout::has_signal);
+            self.own = kept;
+            let unused: Vec<Rollout> = unused;
+            let missing = unused.len();
+            self.unused.extend(unused);
+            if missing == 0 {
+                break;
+            }
+            let new = self.answer(stream, asked..asked + missing, seed.child("redraw", redraw as u64), config, tasks);
+            self.own.extend(new);
+            asked += missing;
+        }
+    }
+
+    /// Own rollouts of some of the questions of a stream, scored.
+    fn answer(
+        &mut self,
+        stream: Seed,
+        which: Range<usize>,
+        seed: Seed,
+        config: &SwarmConfig,
+        tasks: &Tasks,
+    ) -> Vec<Rollout> {
         let weights = config.specialists.get(&self.id).unwrap_or(tasks.weights());
         let ask = |i: usize| tasks.question(weights, Split::Training, stream.child("question", i as u64));
-        let (questions, lengths): (Vec<_>, Vec<_>) = self.askable((0..config.mix.local).map(ask)).into_iter().unzip();
-        let seed = self.seed.child("complete", u64::from(round));
+        let first = which.start;
+        let (questions, lengths): (Vec<_>, Vec<_>) = self.askable(which.map(ask)).into_iter().unzip();
         let groups = self.policy.complete(&questions, config.num_generations, &config.decoding, seed);
-        let rollout = |(index, (question, completions)): (usize, (Question, Vec<Completion>))| {
-            let rollout = Rollout { author: self.id, index: index as u32, question, completions, rewards: Vec::new() };
+        let generated = lengths
+            .iter()
+            .zip(&groups)
+            .flat_map(|(prompt, group)| group.iter().map(move |completion| (completion.tokens.len() + prompt) as u64));
+        self.num_tokens += generated.sum::<u64>();
+        let rollout = |(i, (question, completions)): (usize, (Question, Vec<Completion>))| {
+            let index = (first + i) as u32;
+            let rollout = Rollout { author: self.id, index, question, completions, rewards: Vec::new() };
             scored(rollout, tasks)
         };
-        self.own = questions.into_iter().zip(groups).enumerate().filter_map(rollout).collect();
-        for rollout in &self.own {
-            let prompt = lengths[rollout.index as usize];
-            let tokens: usize = rollout.completions.iter().map(|c| c.tokens.len() + prompt).sum();
-            self.num_tokens += tokens as u64;
-        }
+        questions.into_iter().zip(groups).enumerate().filter_map(rollout).collect()
     }
 
     /// The questions whose prompts its model can read, and the tokens of those; the others are counted.
@@ -174,18 +216,20 @@ impl Agent {
         pool: &[Rollout],
         stats: &UpdateStats,
     ) -> RoundRecord {
-        let completions: Vec<&Completion> = self.own.iter().flat_map(|r| &r.completions).collect();
+        // all that it generated, used or not: a reward of what was kept would be one of the selection
+        let generated = || self.own.iter().chain(&self.unused);
+        let completions: Vec<&Completion> = generated().flat_map(|r| &r.completions).collect();
         let tokens = || completions.iter().flat_map(|c| &c.tokens);
         let share = |count: usize, of: usize| (of > 0).then(|| count as f64 / of as f64);
         let count = completions.len();
         let of_task = |name: &String| {
-            let rollouts = self.own.iter().filter(|r| r.question.task == *name);
+            let rollouts = generated().filter(|r| r.question.task == *name);
             some_mean(rollouts.flat_map(|r| r.rewards.iter().copied()))
         };
         RoundRecord {
             round,
             agent: self.id.0,
-            own_reward: some_mean(self.own.iter().flat_map(|r| r.rewards.iter().copied())),
+            own_reward: some_mean(generated().flat_map(|r| r.rewards.iter().copied())),
             train_reward: some_mean(set.iter().flat_map(|r| r.rewards.iter().copied())),
             eval_reward: None,
             frac_reward_zero_std: share(set.iter().filter(|r| !r.has_signal()).count(), set.len()),

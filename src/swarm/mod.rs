@@ -54,6 +54,8 @@ pub struct SwarmConfig {
     pub mix: Mix,
     /// The rule of the draw.
     pub selection: Selection,
+    /// How often own rollouts without signal are dropped and others asked for, in a round.
+    pub max_redraws: usize,
     /// The question stream.
     pub questions: QuestionStream,
     /// Completions a question (the paper's L).

@@ -104,6 +104,7 @@ fn records(share: fn(&[Rollout]) -> Vec<Rollout>) -> Vec<RoundRecord> {
     let config = SwarmConfig {
         mix: Mix { local: 4, external: 4 },
         selection: Selection::Uniform,
+        max_redraws: 0,
         questions: QuestionStream::Independent,
         num_generations: 4,
         decoding: Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length: 200 },

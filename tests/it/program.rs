@@ -50,7 +50,7 @@ fn the_same_toml_gives_the_same_bytes_with_any_number_of_threads() {
 fn a_small_swarm_learns() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
-    let args = ["run", "experiments/smoke.toml", "--out", out, "--set", "rounds=40", "--set", "swarm.agents=3"];
+    let args = ["run", "experiments/smoke.toml", "--out", out, "--set", "rounds=80", "--set", "swarm.agents=3"];
     let easy = ["--set", "mixes=[{local=4,external=4}]", "--set", "tasks.names=[\"basic_arithmetic\"]"];
     sapo(&[&args[..], &easy[..], &["--set", "train.learning_rate=1e-3"]].concat()).assert().success();
     let mut reader = csv::Reader::from_path(dir.path().join("runs/4-4/seed-1/rounds.csv")).unwrap();

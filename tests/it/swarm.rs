@@ -25,6 +25,7 @@ fn config(local: usize, external: usize) -> SwarmConfig {
     SwarmConfig {
         mix: Mix { local, external },
         selection: Selection::NonzeroAdvantage,
+        max_redraws: 0,
         questions: QuestionStream::Independent,
         num_generations: 8,
         decoding: Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length: 64 },
@@ -73,6 +74,25 @@ fn every_mix_trains_on_i_own_and_j_external_and_never_its_own_as_anothers() {
             }
         }
     }
+}
+
+#[test]
+fn own_rollouts_without_signal_are_asked_anew_and_their_rewards_still_count() {
+    let redrawn = SwarmConfig { max_redraws: 40, ..config(4, 0) };
+    let (records, logs) = run(&[0.1; 2], redrawn, 6, 1);
+    assert!(logs.iter().flatten().all(|trained| trained.len() == 4));
+    let signals = logs.iter().flatten().flatten();
+    signals.for_each(|(_, _, advantages)| assert!(advantages.iter().any(|a| *a != 0.0)));
+    assert!(records.iter().any(|record| record.completions > 8 * 4), "some groups had no signal");
+    assert!(records.iter().all(|record| record.own_groups == 4 && record.frac_reward_zero_std == Some(0.0)));
+    // a reward of what was kept alone would be at least one in eight
+    let completions: usize = records.iter().map(|record| record.completions).sum();
+    let right: f64 = records.iter().map(|record| record.own_reward.unwrap() * record.completions as f64).sum();
+    assert!((right / completions as f64 - 0.1).abs() < 0.04, "{}", right / completions as f64);
+
+    // who is never right gives up after so many
+    let (records, logs) = run(&[0.0], SwarmConfig { max_redraws: 3, ..config(4, 0) }, 1, 1);
+    assert_eq!((records[0].completions, logs[0][0].len()), (8 * 4 * 4, 4));
 }
 
 #[test]

@@ -65,7 +65,8 @@ fn records(bytes: &[u8]) -> Vec<&[u8]> {
 fn every_round_is_an_event_for_tensorboard() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("events");
-    run(&out, &[]);
+    // one that earns rewards in any round, so that there is a loss
+    run(&out, &["model.path=models/strong"]);
     let entries = fs::read_dir(out.join("runs/2-2/seed-1")).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = entries.filter(|path| path.to_str().unwrap().contains("events.out.tfevents.")).collect();
     let bytes = fs::read(&files[0]).unwrap();
