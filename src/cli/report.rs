@@ -1,4 +1,4 @@
-//! `sapo report`: table and plots again, from CSV alone.
+//! `sapo report`: tables and pictures again, from CSV alone.
 
 use crate::report;
 use anyhow::Result;
@@ -13,7 +13,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    let mut out = std::io::stdout();
+    if report::is_sweep(&args.dir) {
+        for dir in report::sweep_folders(&args.dir)? {
+            report::write(&dir)?;
+        }
+        writeln!(out, "{}", report::write_sweep(&args.dir)?)?;
+        return Ok(());
+    }
     let summary = report::write(&args.dir)?;
-    writeln!(std::io::stdout(), "{}", summary.console())?;
+    writeln!(out, "{}", summary.console())?;
     Ok(())
 }

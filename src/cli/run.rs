@@ -51,6 +51,10 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
+    if report::is_sweep(&dir) {
+        let table = report::write_sweep(&dir)?;
+        writeln!(std::io::stdout(), "{table}\n{}: sweep.md, sweep.png", dir.display())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,7 +70,7 @@ fn one(experiment: &Experiment, dir: &Path, fresh: bool, threads: usize) -> Resu
         let summary = report::write(results.dir())?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", summary.console())?;
-        writeln!(out, "{}: table.md, table.csv, cumulative.png, smoothed.png, raw.png, tasks.png", dir.display())?;
+        writeln!(out, "{}: {}", dir.display(), report::FILES)?;
     }
     Ok(ending)
 }

@@ -6,7 +6,7 @@
 use super::{
     csv::{Grid, Run, Series},
     measure::every_round,
-    stats::{estimate, mean_rows, moving_average, running_sum},
+    stats::{estimate, mean, mean_rows, moving_average, running_sum},
     summary::grown,
 };
 
@@ -38,7 +38,7 @@ pub(super) fn cumulative(runs: &[Run], series: Series) -> Curve {
         let round = (at + 1) as f64;
         let Some(estimate) = estimate(&values) else { continue };
         curve.points.push((round, estimate.mean));
-        curve.band.extend(estimate.half.map(|half| (round, estimate.mean - half, estimate.mean + half)));
+        curve.band.extend(estimate.interval.map(|[low, high]| (round, low, high)));
     }
     curve
 }
@@ -65,6 +65,26 @@ pub(super) fn smoothed<'a>(runs: &'a [Run], pick: impl Fn(&'a Run) -> Option<&'a
         let round = (at + window) as f64;
         curve.points.extend(mean.map(|mean| (round, mean)));
         curve.band.extend(lows[at].zip(highs[at]).map(|(low, high)| (round, low, high)));
+    }
+    curve
+}
+
+/// The moving average of the mean over agents of one reward, straight lines between evaluations, with its 95 %
+/// interval over seeds.
+pub(super) fn mean_reward(runs: &[Run], series: Series, window: usize) -> Curve {
+    let (runs, rounds) = comparable(runs);
+    let of_run = |run: &Run| {
+        let agents = every_round(run, series)?;
+        let means = (0..rounds).map(|at| mean(agents.iter().map(|agent| agent[at])));
+        Some(moving_average(&means.collect::<Vec<_>>(), window))
+    };
+    let rows: Vec<Vec<Option<f64>>> = runs.into_iter().filter_map(of_run).collect();
+    let mut curve = Curve::default();
+    for at in 0..rows.first().map_or(0, Vec::len) {
+        let Some(estimate) = estimate(&rows.iter().filter_map(|row| row[at]).collect::<Vec<_>>()) else { continue };
+        let round = (at + window) as f64;
+        curve.points.push((round, estimate.mean));
+        curve.band.extend(estimate.interval.map(|[low, high]| (round, low, high)));
     }
     curve
 }

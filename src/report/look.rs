@@ -52,6 +52,16 @@ pub(super) fn first_pen() -> Pen {
     PENS[1]
 }
 
+/// The pens of own, training-set and held-out reward where they stand in one panel.
+pub(super) fn series_pens() -> [Pen; 3] {
+    [PENS[0], PENS[3], PENS[2]]
+}
+
+/// Pens for as many lines as there are values of a sweep; they repeat after the seventh.
+pub(super) fn sweep_pens(count: usize) -> Vec<Pen> {
+    PENS.into_iter().cycle().take(count).collect()
+}
+
 /// A pen for each of the mixes.
 pub(super) fn pens(mixes: &[Mix]) -> Vec<Pen> {
     let mut others = (PAPER_PENS..PENS.len()).cycle();

@@ -4,7 +4,8 @@
 
 use super::{
     csv::{Run, Series},
-    stats::mean,
+    curves::window,
+    stats::{mean, mean_rows, moving_average},
 };
 
 /// The reward of every agent and round; none when there is no number at all.
@@ -65,6 +66,56 @@ pub(super) fn final_reward(run: &Run) -> Option<f64> {
     mean(run.reward(Series::Own).iter().flat_map(|agent| agent.iter().skip(skip)).copied().flatten())
 }
 
+/// Held-out reward of the last evaluation, the mean over agents.
+pub(super) fn final_eval(run: &Run) -> Option<f64> {
+    mean(run.reward(Series::Eval).iter().filter_map(|agent| agent.iter().rev().find_map(|value| *value)))
+}
+
+/// The mean over agents of a reward, smoothed as in the pictures; blank rounds left out.
+fn smooth(run: &Run, series: Series) -> Vec<f64> {
+    moving_average(&mean_rows(run.reward(series)), window(run.rounds)).into_iter().flatten().collect()
+}
+
+/// Windows of the smoothing that make up the trend.
+const TREND: usize = 5;
+
+/// Standard deviation of the smoothed reward around its trend, which is the same curve averaged over five times
+/// the window, after the first quarter of the rounds.
+pub(super) fn oscillation(run: &Run, series: Series) -> Option<f64> {
+    let (smoothed, wide) = (smooth(run, series), TREND * window(run.rounds));
+    let trend = moving_average(&smoothed.iter().copied().map(Some).collect::<Vec<_>>(), wide);
+    let around = trend.iter().zip(&smoothed[(wide / 2).min(smoothed.len())..]).skip(run.rounds / 4);
+    let squares: Vec<f64> = around.filter_map(|(trend, value)| Some((value - (*trend)?).powi(2))).collect();
+    Some(mean(squares)?.sqrt())
+}
+
+/// The largest fall of the smoothed reward from a peak to a later trough.
+pub(super) fn largest_drop(run: &Run, series: Series) -> Option<f64> {
+    let mut peak = f64::NEG_INFINITY;
+    let falls = smooth(run, series).into_iter().map(|value| {
+        peak = peak.max(value);
+        peak - value
+    });
+    falls.reduce(f64::max)
+}
+
+/// The highest reward of an agent in a round.
+pub(super) fn peak(run: &Run, series: Series) -> Option<f64> {
+    run.reward(series).iter().flatten().copied().flatten().reduce(f64::max)
+}
+
+/// The held-out reward, the mean over agents, after as many rounds as `spent` allows of what each round cost;
+/// none when a run is over before.
+pub(super) fn held_out_after(run: &Run, cost: &[f64], spent: f64) -> Option<f64> {
+    let mut sum = 0.0;
+    let last = cost.iter().position(|cost| {
+        sum += cost;
+        sum >= spent * (1.0 - 1e-9)
+    })?;
+    let agents = every_round(run, Series::Eval)?;
+    mean(agents.iter().map(|agent| agent[last]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::csv::parse_for_tests, *};
@@ -118,5 +169,22 @@ mod tests {
         close(gain(&run, &base, Series::Own), 100.0);
         assert_eq!(gain(&run, &base, Series::Train), None, "nothing to divide by");
         assert_eq!(gain(&run, &base, Series::Eval), None, "never evaluated");
+    }
+
+    #[test]
+    fn swings_falls_and_peaks_by_hand() {
+        let rows: String = [0.0, 0.5, 0.2, 0.4, 0.2, 0.4]
+            .iter()
+            .enumerate()
+            .map(|(at, reward)| format!("{},0,{reward},{reward},{reward},8\n", at + 1))
+            .collect();
+        let run = parse_for_tests(&format!("round,agent,own_reward,train_reward,eval_reward,completions\n{rows}"));
+        close(largest_drop(&run, Series::Own), 0.3);
+        close(peak(&run, Series::Own), 0.5);
+        close(final_eval(&run), 0.4);
+        // means of five are 0.26 and 0.34; after a quarter of the rounds the second is left, at 0.4
+        close(oscillation(&run, Series::Own), 0.06);
+        close(held_out_after(&run, &run.completions_of, 16.0), 0.5);
+        assert_eq!(held_out_after(&run, &run.completions_of, 100.0), None);
     }
 }

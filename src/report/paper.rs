@@ -16,6 +16,9 @@ const CUMULATIVE: [(Mix, f64); 4] = [
     (Mix { local: 2, external: 6 }, 945.87),
 ];
 
+/// The mixes of the paper, the one without sharing first.
+pub(super) const MIXES: [Mix; 4] = [CUMULATIVE[0].0, CUMULATIVE[1].0, CUMULATIVE[2].0, CUMULATIVE[3].0];
+
 /// What the paper says about one mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Paper {

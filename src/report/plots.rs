@@ -1,4 +1,4 @@
-//! The four pictures: cumulative, smoothed, raw and task rewards.
+//! The five pictures of an experiment: cumulative, smoothed, raw and task rewards, and the three series of a mix.
 //!
 //! `smoothed.png` and `raw.png` follow the paper's Figures 2 and 1.
 
@@ -13,8 +13,11 @@ use super::{
     figure::{Figure, columns, same_axis},
     look::{self, Pen},
     panel::{Line, Panel, Scale},
-    summary::{by_mix, grown},
+    summary::{Summary, by_mix, grown},
 };
+
+/// Below this p a mix is marked as different from the one without sharing.
+const SIGNIFICANT: f64 = 0.05;
 
 /// Draws all pictures of the runs into `dir`.
 pub(super) fn write(dir: &Path, runs: &[Run]) -> Result<()> {
@@ -22,7 +25,8 @@ pub(super) fn write(dir: &Path, runs: &[Run]) -> Result<()> {
     all.cumulative().write(&dir.join("cumulative.png"))?;
     all.smoothed().write(&dir.join("smoothed.png"))?;
     all.raw().write(&dir.join("raw.png"))?;
-    all.tasks().write(&dir.join("tasks.png"))
+    all.tasks().write(&dir.join("tasks.png"))?;
+    all.selection().write(&dir.join("selection.png"))
 }
 
 /// The runs of each mix and the pen it is drawn with.
@@ -32,6 +36,7 @@ struct Experiment<'a> {
     agents: usize,
     /// The least and the most seeds that a mix has.
     seeds: (usize, usize),
+    summary: Summary,
 }
 
 impl<'a> Experiment<'a> {
@@ -44,22 +49,32 @@ impl<'a> Experiment<'a> {
             agents: runs.iter().map(|run| run.agents).max().unwrap_or(0),
             seeds: (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0)),
             mixes: mixes.into_iter().zip(look::pens(&names)).collect(),
+            summary: Summary::new(runs),
         }
     }
 
     fn cumulative(&self) -> Figure {
         let panels = Series::ALL.map(|series| {
-            let lines = self.lines(|runs| curves::cumulative(runs, series));
+            let mut lines = self.lines(|runs| curves::cumulative(runs, series));
+            for (line, row) in lines.iter_mut().zip(&self.summary.rows) {
+                if row.p[series as usize].is_some_and(|p| p < SIGNIFICANT) {
+                    line.label.push_str(" *");
+                }
+            }
             self.panel(series.title(), lines)
         });
+        let starred = panels.iter().flat_map(|panel| &panel.lines).any(|line| line.label.ends_with('*'));
         let panels = same_axis(panels.into());
         let band = match self.seeds.1 {
             1 => "One seed, so no error band".to_owned(),
-            _ => format!("Line: mean over {}; band: its 95 % interval", self.count_seeds()),
+            _ => format!("Line: mean over {}; band: 95 % bootstrap interval", self.count_seeds()),
         };
         Figure {
             title: format!("Cumulative reward of {}", self.swarm()),
-            subtitle: format!("{band}. Held-out: straight lines between evaluations"),
+            subtitle: format!(
+                "{band}. Held-out: straight lines between evaluations{}",
+                if starred { ". *: p < 0.05 against 8 / 0 (paired t, Holm)" } else { "" }
+            ),
             legend_head: "local / external:",
             legend: self.legend(),
             y_label: "cumulative reward",
@@ -141,6 +156,32 @@ impl<'a> Experiment<'a> {
             legend: self.legend(),
             y_label: "own reward",
             height: if columns == 1 { 800.0 } else { 480.0 },
+            panels,
+            columns,
+        }
+    }
+
+    /// The three series of each mix beside each other: what separates them is selection.
+    fn selection(&self) -> Figure {
+        let window = curves::window(self.rounds);
+        let panel = |(runs, _): &(&'a [Run], Pen)| {
+            let lines = Series::ALL.into_iter().zip(look::series_pens()).map(|(series, pen)| Line {
+                curve: curves::mean_reward(runs, series, window),
+                pen,
+                label: String::new(),
+            });
+            self.panel(&runs[0].mix.to_string(), lines.collect())
+        };
+        let panels = same_axis(self.mixes.iter().map(panel).collect());
+        let columns = columns(panels.len());
+        let band = if self.seeds.1 > 1 { "; band: 95 % bootstrap interval" } else { "" };
+        Figure {
+            title: format!("The three rewards of each mix, {}", self.swarm()),
+            subtitle: format!("{}{band}. Held-out: straight lines between evaluations", self.averages(window)),
+            legend_head: "mean reward:",
+            legend: look::series_pens().into_iter().zip(Series::ALL.map(|series| series.title().to_owned())).collect(),
+            y_label: "mean reward of a round",
+            height: if columns == 1 { 800.0 } else { 560.0 },
             panels,
             columns,
         }

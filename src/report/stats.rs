@@ -1,47 +1,96 @@
-//! The arithmetic of a report: means, 95 % intervals over seeds, moving averages, running sums.
+//! The arithmetic of a report: means, bootstrap intervals over seeds, paired tests, moving averages, sums.
 //!
 //! Plain functions on plain numbers; nothing here knows what a reward is.
 
-/// Quantile 0.975 of Student's t for 1 to 10 degrees of freedom.
-const STUDENT_T: [f64; 10] =
-    [12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004, 2.262_157, 2.228_139];
+use crate::seed::Seed;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Up to so many values every resample is looked at; of more, some are drawn.
+const ENUMERATED: usize = 5;
+/// Resamples drawn of more values.
+const DRAWN: usize = 4000;
 
 /// A mean with what repeating the measurement says about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     /// The mean.
     pub(super) mean: f64,
-    /// Half the width of the 95 % interval; one value has none.
-    pub(super) half: Option<f64>,
+    /// The 95 % interval; one value has none.
+    pub(super) interval: Option<[f64; 2]>,
 }
 
-/// Mean and 95 % interval (Student t, n - 1 degrees of freedom); none of no values.
+impl Estimate {
+    /// True where the interval lies above a number, false where it lies below, none in between.
+    pub(super) fn beyond(&self, number: f64) -> Option<bool> {
+        let [low, high] = self.interval?;
+        if low > number { Some(true) } else { (high < number).then_some(false) }
+    }
+}
+
+/// Mean and 95 % percentile bootstrap interval; none of no values.
 pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
     let mean = mean(values.iter().copied())?;
-    let n = values.len() as f64;
-    let half = (values.len() > 1).then(|| {
-        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        student_t(values.len() - 1) * (squares / (n - 1.0) / n).sqrt()
+    let interval = (values.len() > 1).then(|| {
+        let mut means = resampled_means(values);
+        let mut quantile = |q: f64| {
+            let at = (q * (means.len() - 1) as f64).round() as usize;
+            *means.select_nth_unstable_by(at, f64::total_cmp).1
+        };
+        [quantile(0.025), quantile(0.975)]
     });
-    Some(Estimate { mean, half })
+    Some(Estimate { mean, interval })
+}
+
+/// The means of resamples with replacement.
+fn resampled_means(values: &[f64]) -> Vec<f64> {
+    let n = values.len();
+    let mean_of = |sum: f64| sum / n as f64;
+    if n <= ENUMERATED {
+        let sums = (0..n).fold(vec![0.0], |sums, _| {
+            sums.iter().flat_map(|sum| values.iter().map(move |value| sum + value)).collect()
+        });
+        return sums.into_iter().map(mean_of).collect();
+    }
+    let mut rng = Seed::new(0).child("bootstrap", n as u64).rng();
+    (0..DRAWN).map(|_| mean_of((0..n).map(|_| *rng.choose(values)).sum())).collect()
+}
+
+/// Two-sided p of a t test of whether the mean of paired differences is 0; none of fewer than two, or of
+/// differences that are all the same.
+pub(super) fn paired_p(differences: &[f64]) -> Option<f64> {
+    let n = differences.len() as f64;
+    let mean = mean(differences.iter().copied()).filter(|_| differences.len() > 1)?;
+    let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
+    let error = (squares / (n - 1.0) / n).sqrt();
+    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
+    // what is the same but for rounding is the same
+    (error > 1e-9 * mean.abs()).then(|| 2.0 * student.cdf(-(mean / error).abs()))
+}
+
+/// Holm's correction: each p for being one of several looked at.
+pub(super) fn holm(ps: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut order: Vec<usize> = (0..ps.len()).filter(|&i| ps[i].is_some()).collect();
+    order.sort_by(|&a, &b| ps[a].partial_cmp(&ps[b]).unwrap_or(std::cmp::Ordering::Equal));
+    let (mut corrected, mut least) = (vec![None; ps.len()], 0.0_f64);
+    for (rank, &i) in order.iter().enumerate() {
+        least = least.max(ps[i].map_or(0.0, |p| (p * (order.len() - rank) as f64).min(1.0)));
+        corrected[i] = Some(least);
+    }
+    corrected
+}
+
+/// Intercept and slope of the straight line nearest to the points; none of fewer than two places.
+pub(super) fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let (x, y) = (mean(points.iter().map(|p| p.0))?, mean(points.iter().map(|p| p.1))?);
+    let spread: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / spread;
+    slope.is_finite().then_some((y - slope * x, slope))
 }
 
 /// The mean; none of no values.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.into_iter().fold((0.0, 0_u64), |(sum, count), v| (sum + v, count + 1));
     (count > 0).then(|| sum / count as f64)
-}
-
-/// Quantile 0.975 of Student's t, from the table or, beyond it, by the expansion around the normal.
-fn student_t(freedom: usize) -> f64 {
-    if let Some(t) = freedom.checked_sub(1).and_then(|at| STUDENT_T.get(at)) {
-        return *t;
-    }
-    let (z, n) = (1.959_964_f64, freedom as f64);
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-    z + first / n + second / n.powi(2) + third / n.powi(3)
 }
 
 /// The mean of what each full window holds: `values.len() - window + 1` numbers, the valid part.
@@ -70,29 +119,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interval_of_three_values_by_hand() {
-        // Mean 4, squares 4 + 0 + 4, variance 4, standard error 2 / sqrt 3, t = 4.303.
-        let Estimate { mean, half } = estimate(&[2.0, 4.0, 6.0]).unwrap();
-        assert_eq!(mean, 4.0);
-        assert!((half.unwrap() - 4.303 * 2.0 / 3.0_f64.sqrt()).abs() < 1e-3);
+    fn interval_of_two_values_by_hand() {
+        // the four resamples of 2 and 4 have the means 2, 3, 3, 4
+        assert_eq!(estimate(&[2.0, 4.0]), Some(Estimate { mean: 3.0, interval: Some([2.0, 4.0]) }));
+        assert_eq!(resampled_means(&[0.0, 3.0, 6.0]).len(), 27);
     }
 
     #[test]
     fn one_value_has_no_interval_and_none_has_no_mean() {
-        assert_eq!(estimate(&[5.0]), Some(Estimate { mean: 5.0, half: None }));
+        assert_eq!(estimate(&[5.0]), Some(Estimate { mean: 5.0, interval: None }));
         assert_eq!(estimate(&[]), None);
-        assert_eq!(estimate(&[3.0, 3.0]), Some(Estimate { mean: 3.0, half: Some(0.0) }));
+        assert_eq!(estimate(&[3.0, 3.0]), Some(Estimate { mean: 3.0, interval: Some([3.0, 3.0]) }));
     }
 
     #[test]
-    fn quantiles_agree_with_printed_tables() {
-        let check = |freedom, printed: &str| assert_eq!(format!("{:.3}", student_t(freedom)), printed);
-        check(1, "12.706");
-        check(2, "4.303");
-        check(9, "2.262");
-        check(11, "2.201");
-        check(30, "2.042");
-        check(120, "1.980");
+    fn intervals_of_many_values_shrink_around_the_mean() {
+        let values: Vec<f64> = (0..100).map(|i| f64::from(i % 10)).collect();
+        let [low, high] = estimate(&values).unwrap().interval.unwrap();
+        // the standard error of a mean of 100 such values is 0.287
+        assert!((low - 3.94).abs() < 0.06 && (high - 5.06).abs() < 0.06, "{low} {high}");
+    }
+
+    #[test]
+    fn paired_test_agrees_with_printed_tables() {
+        // mean 2, standard error 1 / sqrt 3 of three differences: t = 3.464 with 2 degrees of freedom
+        assert!((paired_p(&[1.0, 2.0, 3.0]).unwrap() - 0.0742).abs() < 1e-4);
+        assert!((paired_p(&[-1.0, 1.0]).unwrap() - 1.0).abs() < 1e-9);
+        assert_eq!((paired_p(&[1.0]), paired_p(&[1.0, 1.0])), (None, None));
+    }
+
+    #[test]
+    fn holm_by_hand() {
+        let corrected = holm(&[Some(0.01), Some(0.04), None, Some(0.03)]);
+        let expected = [Some(0.03), Some(0.06), None, Some(0.06)];
+        for (found, expected) in corrected.iter().zip(expected) {
+            assert_eq!(found.is_some(), expected.is_some());
+            assert!(found.is_none() || (found.unwrap() - expected.unwrap()).abs() < 1e-12, "{corrected:?}");
+        }
+    }
+
+    #[test]
+    fn line_through_points_of_a_line() {
+        let (intercept, slope) = line(&[(0.0, 1.0), (1.0, 3.0), (3.0, 7.0)]).unwrap();
+        assert!((intercept - 1.0).abs() < 1e-12 && (slope - 2.0).abs() < 1e-12);
+        assert_eq!(line(&[(1.0, 3.0)]), None);
     }
 
     #[test]

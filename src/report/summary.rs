@@ -6,7 +6,7 @@ use super::{
     csv::{Mix, Run, Series},
     measure,
     paper::{self, Paper},
-    stats::{Estimate, estimate},
+    stats::{Estimate, estimate, holm, paired_p},
 };
 
 /// What the runs of an experiment add up to: the rows of the table.
@@ -46,6 +46,13 @@ pub(super) struct Row {
     pub(super) start: Option<Estimate>,
     /// Own reward of the last rounds.
     pub(super) end: Option<Estimate>,
+    /// Held-out reward of the last evaluation.
+    pub(super) final_eval: Option<Estimate>,
+    /// How much own and training-set reward swing at the end, the largest fall of each, and its peak.
+    pub(super) swing: [[Option<Estimate>; 3]; 2],
+    /// p of the paired test of the three sums and of the last evaluation against the mix without sharing,
+    /// corrected for the number of mixes.
+    pub(super) p: [Option<f64>; 4],
     /// Completions generated in one run.
     pub(super) completions: f64,
     /// The paper's numbers for this mix.
@@ -68,7 +75,13 @@ impl Summary {
         let mixes = by_mix(runs);
         let base = mixes.iter().find(|runs| Some(runs[0].mix) == summary.base);
         let bases = base.map_or(Vec::new(), |runs| grown(runs));
-        summary.rows = mixes.into_iter().map(|runs| summary.row(runs, &bases)).collect();
+        summary.rows = mixes.iter().map(|runs| summary.row(runs, &bases)).collect();
+        for which in 0..4 {
+            let ps: Vec<Option<f64>> = mixes.iter().map(|runs| against(runs, &bases, which)).collect();
+            for (row, p) in summary.rows.iter_mut().zip(holm(&ps)) {
+                row.p[which] = p;
+            }
+        }
         summary
     }
 
@@ -99,6 +112,15 @@ impl Summary {
             mean: Series::ALL.map(|series| over(&|run| measure::per_agent_round(run, series))),
             start: over(&measure::start_reward),
             end: over(&measure::final_reward),
+            final_eval: over(&measure::final_eval),
+            swing: [Series::Own, Series::Train].map(|series| {
+                [
+                    over(&|run| measure::oscillation(run, series)),
+                    over(&|run| measure::largest_drop(run, series)),
+                    over(&|run| measure::peak(run, series)),
+                ]
+            }),
+            p: [None; 4],
             completions: over(&|run| Some(run.completions)).map_or(0.0, |completions| completions.mean),
             paper: paper::numbers(mix),
         }
@@ -111,6 +133,21 @@ impl Summary {
         let missing: Vec<String> = rounds.into_iter().chain(seeds).collect();
         (!missing.is_empty()).then(|| format!("unfinished ({})", missing.join(", ")))
     }
+}
+
+/// p of the paired test over seeds of one of the three sums, or of the last evaluation, against the runs without
+/// sharing.
+fn against(runs: &[Run], bases: &[&Run], which: usize) -> Option<f64> {
+    let value = |run: &Run, rounds: usize| match Series::ALL.get(which) {
+        Some(series) => measure::cumulative(run, *series, rounds),
+        None => measure::final_eval(run),
+    };
+    let difference = |run: &Run| {
+        let base = bases.iter().find(|base| base.seed == run.seed && base.mix != run.mix)?;
+        let rounds = run.rounds.min(base.rounds);
+        Some(value(run, rounds)? - value(base, rounds)?)
+    };
+    paired_p(&grown(runs).into_iter().filter_map(difference).collect::<Vec<_>>())
 }
 
 /// The runs of each mix, in the order in which mixes come.
@@ -156,6 +193,17 @@ mod tests {
         assert_eq!(summary.rows[0].unfinished, None);
         assert_eq!(summary.rows[1].unfinished.as_deref(), Some("unfinished (3 of 4 rounds, 1 of 2 seeds)"));
         assert_eq!(summary.rows[1].cumulative[0], estimate(&[1.5]));
+    }
+
+    #[test]
+    fn mixes_are_tested_against_the_one_without_sharing_seed_by_seed() {
+        let base = [0.2, 0.3, 0.4].into_iter().zip(1..).map(|(own, seed)| run((8, 0), seed, own, 2));
+        let near = [0.21, 0.29, 0.41].into_iter().zip(1..).map(|(own, seed)| run((6, 2), seed, own, 2));
+        let far = [0.50, 0.61, 0.70].into_iter().zip(1..).map(|(own, seed)| run((4, 4), seed, own, 2));
+        let runs: Vec<Run> = base.chain(near).chain(far).collect();
+        let p = Summary::new(&runs).rows.iter().map(|row| row.p[0]).collect::<Vec<_>>();
+        assert_eq!(p[0], None);
+        assert!(p[1].unwrap() > 0.5 && p[2].unwrap() < 0.01, "{p:?}");
     }
 
     #[test]

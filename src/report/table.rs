@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Stands where there is no number.
-const NONE: &str = "–";
+pub(super) const NONE: &str = "–";
 
 /// The whole of `table.md`.
 pub(super) fn markdown(summary: &Summary) -> String {
@@ -28,6 +28,10 @@ pub(super) fn markdown(summary: &Summary) -> String {
         beside_paper(summary, &gain, &|row| row.paper?.gain.map(|gain| format!("{gain:+.1} %"))),
         "**Mean reward per agent-round**".to_owned(),
         beside_paper(summary, &mean, &|row| row.paper.map(|p| format!("{:.4}", p.mean))),
+        "**Last evaluation, and each mix against the one without sharing**".to_owned(),
+        tests(summary),
+        "**Swings**".to_owned(),
+        swings(summary),
         "**Details**".to_owned(),
         details(summary),
         footnotes(summary).join("\n"),
@@ -72,7 +76,12 @@ pub(super) fn machine(summary: &Summary) -> String {
             (0..3).map(move |at| (format!("{}_{what}", names[at]), numbers[at]))
         };
         let three = of("cumulative", row.cumulative).chain(of("gain_percent", row.gain)).chain(of("mean", row.mean));
-        three.chain(start_end).collect::<Vec<_>>()
+        let last = [("final_held_out".to_owned(), row.final_eval)];
+        let swings = ["own", "train"].into_iter().zip(row.swing).flat_map(|(name, numbers)| {
+            let kinds = ["oscillation", "largest_drop", "peak"];
+            kinds.into_iter().zip(numbers).map(move |(kind, number)| (format!("{name}_{kind}"), number))
+        });
+        three.chain(start_end).chain(last).chain(swings).collect::<Vec<_>>()
     };
     let cells = |row: &Row| {
         let mut cells = vec![
@@ -84,8 +93,13 @@ pub(super) fn machine(summary: &Summary) -> String {
             ("unfinished".to_owned(), row.unfinished.is_some().to_string()),
         ];
         for (name, number) in estimates(row) {
-            cells.push((format!("{name}_interval"), cell(number.and_then(|n| n.half))));
-            cells.insert(cells.len() - 1, (name, cell(number.map(|n| n.mean))));
+            let interval = number.and_then(|n| n.interval);
+            cells.push((name.clone(), cell(number.map(|n| n.mean))));
+            cells.push((format!("{name}_low"), cell(interval.map(|[low, _]| low))));
+            cells.push((format!("{name}_high"), cell(interval.map(|[_, high]| high))));
+        }
+        for (name, p) in ["own", "train", "eval", "final_held_out"].into_iter().zip(row.p) {
+            cells.push((format!("{name}_p"), cell(p)));
         }
         cells.push(("completions".to_owned(), cell(Some(row.completions))));
         cells.push(("paper_cumulative".to_owned(), cell(row.paper.map(|p| p.cumulative))));
@@ -118,6 +132,38 @@ fn beside_paper(
     for row in &summary.rows {
         let cells = [0, 1, 2].map(|at| ours(row, at)).join(" | ");
         lines.push(format!("| {} | {cells} | {} |", row_name(row), paper(row).unwrap_or(NONE.to_owned())));
+    }
+    lines.join("\n")
+}
+
+/// The last evaluation, and p of each mix.
+fn tests(summary: &Summary) -> String {
+    let mut lines = vec![
+        "| mix | held-out, last | p: own reward | p: training set | p: held-out | p: held-out, last |".to_owned(),
+        "|---|--:|--:|--:|--:|--:|".to_owned(),
+    ];
+    for row in &summary.rows {
+        let ps = row.p.map(|p| p.map_or(NONE.to_owned(), probability)).join(" | ");
+        lines.push(format!("| {} | {} | {ps} |", row_name(row), plain(row.final_eval, 4)));
+    }
+    lines.join("\n")
+}
+
+fn probability(p: f64) -> String {
+    if p < 1e-4 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+/// How steady a mix is, by own and by training-set reward.
+fn swings(summary: &Summary) -> String {
+    let columns = Series::ALL[..2]
+        .iter()
+        .flat_map(|series| ["oscillation", "largest drop", "peak"].map(|kind| format!("{}: {kind}", series.title())));
+    let columns: Vec<String> = columns.collect();
+    let mut lines = vec![format!("| mix | {} |", columns.join(" | ")), "|---|--:|--:|--:|--:|--:|--:|".to_owned()];
+    for row in &summary.rows {
+        let decimals = [4, 3, 3];
+        let numbers = row.swing.iter().flat_map(|of| of.iter().zip(decimals).map(|(n, decimals)| plain(*n, decimals)));
+        lines.push(format!("| {} | {} |", row_name(row), numbers.collect::<Vec<_>>().join(" | ")));
     }
     lines.join("\n")
 }
@@ -156,7 +202,14 @@ fn footnotes(summary: &Summary) -> Vec<String> {
          it sums; its public code logs that of the training set, which rises with the external share by selection alone, \
          before anything is learned. Read it beside *training set*; what was learned shows in the other two."
             .to_owned(),
-        "- *Start* and *final*: mean over the first tenth (ten rounds at most) and the last tenth of the rounds."
+        "- *Start* and *final*: mean over the first tenth (ten rounds at most) and the last tenth of the rounds. *Held-out, \
+         last*: the last evaluation."
+            .to_owned(),
+        "- *p*: two-sided paired t test over seeds against the mix without sharing, Holm's correction over the mixes."
+            .to_owned(),
+        "- *Oscillation*: standard deviation of the mean over agents, smoothed as in the pictures, around its average over \
+         five times that window, after the first quarter of the rounds. *Largest drop*: of the same curve from a peak to a later trough, all rounds. \
+         *Peak*: highest reward of one agent in one round."
             .to_owned(),
     ];
     notes.extend(summary.base.map(|base| {
@@ -174,10 +227,11 @@ fn footnotes(summary: &Summary) -> Vec<String> {
     notes
 }
 
-/// What ± means in this table.
+/// What the brackets mean in this table.
 fn intervals(summary: &Summary) -> String {
-    let several = "± is the 95 % interval over seeds (Student t).";
-    let single = "A single seed has no error bar.";
+    let several =
+        "In brackets: the 95 % bootstrap interval over seeds (percentiles; of few seeds it is rather too narrow).";
+    let single = "A single seed has no interval.";
     match (summary.has_single_seed(), summary.seeds) {
         (false, _) => several.to_owned(),
         (true, 1) => single.to_owned(),
@@ -194,18 +248,20 @@ fn row_name(row: &Row) -> String {
     format!("{}{missing}", row.mix)
 }
 
-/// `1.25 ± 0.50`, or the mean alone where there is no interval.
-fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
-    let Some(Estimate { mean, half }) = estimate else { return NONE.to_owned() };
-    let half = half.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
-    format!("{:.decimals$}{half}", rounded(mean, decimals))
+/// `1.25 [0.75, 1.75]`, or the mean alone where there is no interval.
+pub(super) fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
+    let Some(Estimate { mean, interval }) = estimate else { return NONE.to_owned() };
+    let number = |number: f64| format!("{:.decimals$}", rounded(number, decimals));
+    let interval = interval.map(|ends| ends.map(number).join(", "));
+    format!("{}{}", number(mean), interval.map_or(String::new(), |ends| format!(" [{ends}]")))
 }
 
-/// `+52.1 ± 3.0 %`.
-fn percent(estimate: Option<Estimate>) -> String {
-    let Some(Estimate { mean, half }) = estimate else { return NONE.to_owned() };
-    let half = half.map_or(String::new(), |half| format!(" ± {half:.1}"));
-    format!("{:+.1}{half} %", rounded(mean, 1))
+/// `+52.1 % [+49.1, +55.1]`.
+pub(super) fn percent(estimate: Option<Estimate>) -> String {
+    let Some(Estimate { mean, interval }) = estimate else { return NONE.to_owned() };
+    let number = |number: f64| format!("{:+.1}", rounded(number, 1));
+    let interval = interval.map(|ends| ends.map(number).join(", "));
+    format!("{} %{}", number(mean), interval.map_or(String::new(), |ends| format!(" [{ends}]")))
 }
 
 /// Rounded, and never minus zero.
@@ -220,10 +276,10 @@ mod tests {
 
     #[test]
     fn numbers_read_as_the_papers_do() {
-        let estimate = |mean, half| Some(Estimate { mean, half });
+        let estimate = |mean, interval| Some(Estimate { mean, interval });
         assert_eq!(plain(estimate(561.786, None), 2), "561.79");
-        assert_eq!(plain(estimate(0.035112, Some(0.00256)), 4), "0.0351 ± 0.0026");
-        assert_eq!(percent(estimate(52.09, Some(3.0))), "+52.1 ± 3.0 %");
+        assert_eq!(plain(estimate(0.035112, Some([0.032, 0.03768])), 4), "0.0351 [0.0320, 0.0377]");
+        assert_eq!(percent(estimate(52.09, Some([-0.01, 55.0]))), "+52.1 % [+0.0, +55.0]");
         assert_eq!(percent(estimate(-0.01, None)), "+0.0 %");
         assert_eq!((plain(None, 2), percent(None), cell(None)), (NONE.to_owned(), NONE.to_owned(), String::new()));
     }

@@ -1,7 +1,10 @@
 //! Tables and pictures from made-up `rounds.csv` files: what they say, and what is said of bad files.
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use sapo::record::RoundRecord;
 use tempfile::TempDir;
@@ -64,40 +67,56 @@ fn table_of_two_mixes_and_two_seeds() {
 
     | mix | own reward | training set | held-out | paper |
     |---|--:|--:|--:|--:|
-    | 8 / 0 | 1.30 ± 1.27 | 1.30 ± 1.27 | 1.35 ± 1.91 | 561.79 |
-    | 4 / 4 | 2.10 ± 1.27 | 2.70 ± 1.27 | 1.95 ± 1.91 | 1093.31 |
+    | 8 / 0 | 1.30 [1.20, 1.40] | 1.30 [1.20, 1.40] | 1.35 [1.20, 1.50] | 561.79 |
+    | 4 / 4 | 2.10 [2.00, 2.20] | 2.70 [2.60, 2.80] | 1.95 [1.80, 2.10] | 1093.31 |
 
     **Gain over 8 / 0**
 
     | mix | own reward | training set | held-out | paper |
     |---|--:|--:|--:|--:|
     | 8 / 0 | – | – | – | – |
-    | 4 / 4 | +61.9 ± 60.5 % | +108.3 ± 105.9 % | +45.0 ± 63.5 % | +94.6 % |
+    | 4 / 4 | +61.9 % [+57.1, +66.7] | +108.3 % [+100.0, +116.7] | +45.0 % [+40.0, +50.0] | +94.6 % |
 
     **Mean reward per agent-round**
 
     | mix | own reward | training set | held-out | paper |
     |---|--:|--:|--:|--:|
-    | 8 / 0 | 0.2167 ± 0.2118 | 0.2167 ± 0.2118 | 0.2250 ± 0.3177 | 0.0351 |
-    | 4 / 4 | 0.3500 ± 0.2118 | 0.4500 ± 0.2118 | 0.3250 ± 0.3177 | 0.0683 |
+    | 8 / 0 | 0.2167 [0.2000, 0.2333] | 0.2167 [0.2000, 0.2333] | 0.2250 [0.2000, 0.2500] | 0.0351 |
+    | 4 / 4 | 0.3500 [0.3333, 0.3667] | 0.4500 [0.4333, 0.4667] | 0.3250 [0.3000, 0.3500] | 0.0683 |
+
+    **Last evaluation, and each mix against the one without sharing**
+
+    | mix | held-out, last | p: own reward | p: training set | p: held-out | p: held-out, last |
+    |---|--:|--:|--:|--:|--:|
+    | 8 / 0 | 0.3500 [0.3000, 0.4000] | – | – | – | – |
+    | 4 / 4 | 0.5500 [0.5000, 0.6000] | – | – | – | – |
+
+    **Swings**
+
+    | mix | own reward: oscillation | own reward: largest drop | own reward: peak | training set: oscillation | training set: largest drop | training set: peak |
+    |---|--:|--:|--:|--:|--:|--:|
+    | 8 / 0 | – | 0.000 [0.000, 0.000] | 0.500 [0.400, 0.600] | – | 0.000 [0.000, 0.000] | 0.500 [0.400, 0.600] |
+    | 4 / 4 | – | 0.000 [0.000, 0.000] | 0.600 [0.600, 0.600] | – | 0.000 [0.000, 0.000] | 0.700 [0.700, 0.700] |
 
     **Details**
 
     | mix | seeds | own reward, start | own reward, final | completions a run |
     |---|--:|--:|--:|--:|
-    | 8 / 0 | 2 | 0.1000 ± 0.0000 | 0.3500 ± 0.6353 | 384 |
-    | 4 / 4 | 2 | 0.1000 ± 0.0000 | 0.5500 ± 0.6353 | 192 |
+    | 8 / 0 | 2 | 0.1000 [0.1000, 0.1000] | 0.3500 [0.3000, 0.4000] | 384 |
+    | 4 / 4 | 2 | 0.1000 [0.1000, 0.1000] | 0.5500 [0.5000, 0.6000] | 192 |
 
-    - ± is the 95 % interval over seeds (Student t).
+    - In brackets: the 95 % bootstrap interval over seeds (percentiles; of few seeds it is rather too narrow).
     - *Own reward*: of the completions that an agent generated. *Training set*: of the own and external rollouts it trained on. *Held-out*: on questions never trained on; between evaluations it is taken to go in a straight line.
     - *Paper*: 8 agents and 2000 rounds, so compare gains and means rather than sums. It does not say which reward it sums; its public code logs that of the training set, which rises with the external share by selection alone, before anything is learned. Read it beside *training set*; what was learned shows in the other two.
-    - *Start* and *final*: mean over the first tenth (ten rounds at most) and the last tenth of the rounds.
+    - *Start* and *final*: mean over the first tenth (ten rounds at most) and the last tenth of the rounds. *Held-out, last*: the last evaluation.
+    - *p*: two-sided paired t test over seeds against the mix without sharing, Holm's correction over the mixes.
+    - *Oscillation*: standard deviation of the mean over agents, smoothed as in the pictures, around its average over five times that window, after the first quarter of the rounds. *Largest drop*: of the same curve from a peak to a later trough, all rounds. *Peak*: highest reward of one agent in one round.
     - *Gain*: over the 8 / 0 run of the same seed, in the rounds that both have, then the mean over seeds.
     ");
     insta::assert_snapshot!(fs::read_to_string(dir.path().join("table.csv")).unwrap(), @r"
-    local,external,seeds,agents,rounds,unfinished,own_cumulative,own_cumulative_interval,train_cumulative,train_cumulative_interval,eval_cumulative,eval_cumulative_interval,own_gain_percent,own_gain_percent_interval,train_gain_percent,train_gain_percent_interval,eval_gain_percent,eval_gain_percent_interval,own_mean,own_mean_interval,train_mean,train_mean_interval,eval_mean,eval_mean_interval,start_own_reward,start_own_reward_interval,final_own_reward,final_own_reward_interval,completions,paper_cumulative,paper_gain_percent,paper_mean
-    8,0,2,2,3,false,1.3,1.27062,1.3,1.27062,1.35,1.905931,,,,,,,0.216667,0.21177,0.216667,0.21177,0.225,0.317655,0.1,0,0.35,0.63531,384,561.79,,0.035112
-    4,4,2,2,3,false,2.1,1.270621,2.7,1.27062,1.95,1.905931,61.904762,60.505738,108.333333,105.885042,45,63.531025,0.35,0.21177,0.45,0.21177,0.325,0.317655,0.1,0,0.55,0.63531,192,1093.31,94.611866,0.068332
+    local,external,seeds,agents,rounds,unfinished,own_cumulative,own_cumulative_low,own_cumulative_high,train_cumulative,train_cumulative_low,train_cumulative_high,eval_cumulative,eval_cumulative_low,eval_cumulative_high,own_gain_percent,own_gain_percent_low,own_gain_percent_high,train_gain_percent,train_gain_percent_low,train_gain_percent_high,eval_gain_percent,eval_gain_percent_low,eval_gain_percent_high,own_mean,own_mean_low,own_mean_high,train_mean,train_mean_low,train_mean_high,eval_mean,eval_mean_low,eval_mean_high,start_own_reward,start_own_reward_low,start_own_reward_high,final_own_reward,final_own_reward_low,final_own_reward_high,final_held_out,final_held_out_low,final_held_out_high,own_oscillation,own_oscillation_low,own_oscillation_high,own_largest_drop,own_largest_drop_low,own_largest_drop_high,own_peak,own_peak_low,own_peak_high,train_oscillation,train_oscillation_low,train_oscillation_high,train_largest_drop,train_largest_drop_low,train_largest_drop_high,train_peak,train_peak_low,train_peak_high,own_p,train_p,eval_p,final_held_out_p,completions,paper_cumulative,paper_gain_percent,paper_mean
+    8,0,2,2,3,false,1.3,1.2,1.4,1.3,1.2,1.4,1.35,1.2,1.5,,,,,,,,,,0.216667,0.2,0.233333,0.216667,0.2,0.233333,0.225,0.2,0.25,0.1,0.1,0.1,0.35,0.3,0.4,0.35,0.3,0.4,,,,0,0,0,0.5,0.4,0.6,,,,0,0,0,0.5,0.4,0.6,,,,,384,561.79,,0.035112
+    4,4,2,2,3,false,2.1,2,2.2,2.7,2.6,2.8,1.95,1.8,2.1,61.904762,57.142857,66.666667,108.333333,100,116.666667,45,40,50,0.35,0.333333,0.366667,0.45,0.433333,0.466667,0.325,0.3,0.35,0.1,0.1,0.1,0.55,0.5,0.6,0.55,0.5,0.6,,,,0,0,0,0.6,0.6,0.6,,,,0,0,0,0.7,0.7,0.7,,,,,192,1093.31,94.611866,0.068332
     ");
 }
 
@@ -105,15 +124,15 @@ fn table_of_two_mixes_and_two_seeds() {
 fn table_at_the_console() {
     insta::assert_snapshot!(sapo::report::write(small().path()).unwrap().console(), @r"
     2 mixes (local / external rollouts), 2 seeds, 2 agents, 3 rounds.
-    ┌───────┬───────┬────────────────┬──────────────────┬────────────────┬─────────┐
-    │ mix   ┆ seeds ┆ own reward     ┆ training set     ┆ held-out       ┆ paper   │
-    ╞═══════╪═══════╪════════════════╪══════════════════╪════════════════╪═════════╡
-    │ 8 / 0 ┆     2 ┆    1.30 ± 1.27 ┆      1.30 ± 1.27 ┆    1.35 ± 1.91 ┆  561.79 │
-    │       ┆       ┆              – ┆                – ┆              – ┆       – │
-    │ 4 / 4 ┆     2 ┆    2.10 ± 1.27 ┆      2.70 ± 1.27 ┆    1.95 ± 1.91 ┆ 1093.31 │
-    │       ┆       ┆ +61.9 ± 60.5 % ┆ +108.3 ± 105.9 % ┆ +45.0 ± 63.5 % ┆ +94.6 % │
-    └───────┴───────┴────────────────┴──────────────────┴────────────────┴─────────┘
-    Cumulative reward and, below it, the gain over 8 / 0. ± is the 95 % interval over seeds (Student t).
+    ┌───────┬───────┬────────────────────────┬───────────────────────────┬────────────────────────┬─────────┐
+    │ mix   ┆ seeds ┆ own reward             ┆ training set              ┆ held-out               ┆ paper   │
+    ╞═══════╪═══════╪════════════════════════╪═══════════════════════════╪════════════════════════╪═════════╡
+    │ 8 / 0 ┆     2 ┆      1.30 [1.20, 1.40] ┆         1.30 [1.20, 1.40] ┆      1.35 [1.20, 1.50] ┆  561.79 │
+    │       ┆       ┆                      – ┆                         – ┆                      – ┆       – │
+    │ 4 / 4 ┆     2 ┆      2.10 [2.00, 2.20] ┆         2.70 [2.60, 2.80] ┆      1.95 [1.80, 2.10] ┆ 1093.31 │
+    │       ┆       ┆ +61.9 % [+57.1, +66.7] ┆ +108.3 % [+100.0, +116.7] ┆ +45.0 % [+40.0, +50.0] ┆ +94.6 % │
+    └───────┴───────┴────────────────────────┴───────────────────────────┴────────────────────────┴─────────┘
+    Cumulative reward and, below it, the gain over 8 / 0. In brackets: the 95 % bootstrap interval over seeds (percentiles; of few seeds it is rather too narrow).
     ");
 }
 
@@ -128,7 +147,102 @@ fn unfinished_runs_are_marked() {
         table.contains("| 2 / 6, unfinished (2 of 3 rounds, 1 of 2 seeds) | 1.00 | 1.40 | 1.00 | 945.87 |"),
         "{table}"
     );
-    assert!(table.contains("A single seed has no error bar."), "{table}");
+    assert!(table.contains("A single seed has no interval."), "{table}");
+}
+
+#[test]
+fn claims_of_four_mixes_in_which_sharing_helps_and_then_hurts() {
+    let dir = tempfile::tempdir().unwrap();
+    for (external, gained) in [(0, 0.1), (2, 0.2), (4, 0.3), (6, 0.25)] {
+        for seed in 1..=3 {
+            let noise = 0.01 * f64::from(seed);
+            let rounds: Vec<[f64; 2]> = (0..12).map(|round| [gained * f64::from(round) / 12.0 + noise; 2]).collect();
+            add_run(dir.path(), (8 - external, external), seed as u64, &rounds);
+        }
+    }
+    sapo::report::write(dir.path()).unwrap();
+    let claims = fs::read_to_string(dir.path().join("claims.md")).unwrap();
+    let verdicts = |claim: &str| {
+        let rows = claims.split(claim).nth(1).unwrap().split("**\n").nth(1).unwrap();
+        rows.lines()
+            .take_while(|line| !line.starts_with("**"))
+            .filter(|line| line.contains(" reward |"))
+            .collect::<String>()
+    };
+    assert!(verdicts("4 / 4 gathers the most").contains("**holds**"), "{claims}");
+    assert!(verdicts("4 / 4 gathers 94.6 % more").contains("more | **does not hold**"), "{claims}");
+    assert!(verdicts("2 / 6 gathers less").contains("**holds**"), "{claims}");
+    assert!(verdicts("A reward for the form").contains("**holds**"), "{claims}");
+    let budgets = fs::read_to_string(dir.path().join("budgets.md")).unwrap();
+    assert!(
+        budgets.contains("Equal completions generated: 384 completions") && budgets.contains("| 8 / 0 | 3 |"),
+        "{budgets}"
+    );
+    assert!(!budgets.contains("Equal time"), "nobody measured it");
+}
+
+#[test]
+fn a_sweep_is_compared_value_by_value() {
+    let dir = tempfile::tempdir().unwrap();
+    for (value, own) in [("1e-3", 0.2), ("3e-5", 0.4)] {
+        add_run(&dir.path().join(value), (4, 4), 1, &[[own; 2], [own; 2]]);
+        add_run(&dir.path().join(value), (4, 4), 2, &[[own + 0.1; 2], [own + 0.1; 2]]);
+    }
+    assert!(sapo::report::is_sweep(dir.path()) && !sapo::report::is_sweep(&dir.path().join("1e-3")));
+    let table = sapo::report::write_sweep(dir.path()).unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("4 / 4")).collect();
+    assert!(rows[0].starts_with("| 3e-5 | 4 / 4 | 2 | 0.4500 [0.4000, 0.5000] |"), "{table}");
+    assert!(rows[1].starts_with("| 1e-3 | 4 / 4 | 2 | 0.2500 [0.2000, 0.3000] |"), "{table}");
+    assert!(png_size(&dir.path().join("sweep.png")).0 >= 1200);
+    let folders = sapo::report::sweep_folders(dir.path()).unwrap();
+    assert!(folders[0].ends_with("3e-5") && folders[1].ends_with("1e-3"));
+}
+
+/// Every text in `results/` is what its CSV files give.
+#[test]
+fn committed_tables_are_those_of_the_committed_csv_files() {
+    let mut seen = 0;
+    for experiment in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results")) {
+        let copy = tempfile::tempdir().unwrap();
+        if experiment.join("runs").is_dir() {
+            copy_csv(&experiment, copy.path());
+            sapo::report::write(copy.path()).unwrap();
+            seen += compare(&experiment, copy.path(), &["table.md", "table.csv", "claims.md", "budgets.md"]);
+        } else if sapo::report::is_sweep(&experiment) {
+            for value in folders(&experiment) {
+                let copy = copy.path().join(value.file_name().unwrap());
+                copy_csv(&value, &copy);
+                sapo::report::write(&copy).unwrap();
+                seen += compare(&value, &copy, &["table.md", "table.csv", "budgets.md"]);
+            }
+            sapo::report::write_sweep(copy.path()).unwrap();
+            seen += compare(&experiment, copy.path(), &["sweep.md"]);
+        }
+    }
+    assert!(seen >= 4, "there are results: {seen}");
+}
+
+fn folders(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir()).collect()
+}
+
+fn copy_csv(from: &Path, to: &Path) {
+    for run in folders(&from.join("runs")).iter().flat_map(|mix| folders(mix)) {
+        let copy = to.join(run.strip_prefix(from).unwrap());
+        fs::create_dir_all(&copy).unwrap();
+        for name in ["rounds.csv", "timings.csv"].iter().filter(|name| run.join(name).is_file()) {
+            fs::copy(run.join(name), copy.join(name)).unwrap();
+        }
+    }
+}
+
+fn compare(committed: &Path, made: &Path, names: &[&str]) -> usize {
+    for name in names {
+        let text = |dir: &Path| fs::read_to_string(dir.join(name)).unwrap();
+        assert_eq!(text(committed), text(made), "{}", committed.join(name).display());
+    }
+    names.len()
 }
 
 /// Width and height as the header of a PNG gives them.
@@ -142,7 +256,8 @@ fn png_size(path: &Path) -> (u32, u32) {
 #[test]
 fn pictures_are_wide_enough_and_repeat_to_the_byte() {
     let dir = small();
-    let pictures = ["cumulative.png", "smoothed.png", "raw.png", "tasks.png"].map(|name| dir.path().join(name));
+    let names = ["cumulative.png", "smoothed.png", "raw.png", "tasks.png", "selection.png"];
+    let pictures = names.map(|name| dir.path().join(name));
     sapo::report::write(dir.path()).unwrap();
     for path in &pictures {
         let (width, height) = png_size(path);
@@ -152,7 +267,8 @@ fn pictures_are_wide_enough_and_repeat_to_the_byte() {
     sapo::report::write(dir.path()).unwrap();
     assert!(before == pictures.each_ref().map(|path| fs::read(path).unwrap()));
     let entries = fs::read_dir(dir.path()).unwrap();
-    assert_eq!(entries.count(), 7, "the folder of runs, two tables, four pictures, and nothing left over");
+    let left = entries.count();
+    assert_eq!(left, 11, "the folder of runs, five pictures, four texts, the page, and nothing left over");
 }
 
 #[test]

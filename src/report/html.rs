@@ -1,0 +1,172 @@
+//! `report.html`: everything of a results folder on one page that needs nothing else.
+
+use std::{fmt::Write, fs, path::Path};
+
+use anyhow::{Context, Result};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use pulldown_cmark::{Options, Parser, html::push_html};
+use pulldown_cmark_escape::escape_html;
+use serde::Deserialize;
+
+/// Pictures in the order of the page, and what is said of each.
+const PICTURES: [(&str, &str); 5] = [
+    ("cumulative.png", "Cumulative reward of the mixes"),
+    ("selection.png", "The three rewards of each mix"),
+    ("smoothed.png", "Smoothed reward with the spread over agents"),
+    ("raw.png", "Reward of each agent"),
+    ("tasks.png", "Reward by task"),
+];
+
+/// Rollouts that are shown of the first and of the last round whose rollouts were kept.
+const SHOWN: usize = 3;
+
+const STYLE: &str = "body{margin:0 auto;max-width:1100px;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:#202020}\
+    h1{font-size:1.6rem}h2{font-size:1.25rem;margin-top:2.5rem;border-bottom:1px solid #ddd}\
+    img{max-width:100%;height:auto;display:block;margin:1rem 0}.wide{overflow-x:auto}\
+    table{border-collapse:collapse;font-size:.9rem;margin:.5rem 0}th,td{padding:.25rem .6rem;border-bottom:1px solid #e4e4e4}\
+    th,td:first-child,td[style*=right]{white-space:nowrap}\
+    pre{background:#f6f6f6;padding:.8rem;overflow-x:auto;font-size:.85rem}\
+    .rollout{border:1px solid #ddd;border-radius:6px;padding:.6rem .9rem;margin:.8rem 0}\
+    .rollout p{white-space:pre-wrap;margin:.3rem 0}.right{color:#00734f;font-weight:600}li{overflow-wrap:anywhere}";
+
+/// A line of `rollouts.jsonl`.
+#[derive(Deserialize)]
+struct Kept {
+    round: u32,
+    agent: u16,
+    task: String,
+    question: String,
+    answer: Option<String>,
+    completions: Vec<String>,
+    rewards: Vec<f64>,
+}
+
+/// Writes the page from the tables and pictures that lie in the folder.
+pub(super) fn write(dir: &Path) -> Result<()> {
+    let name = fs::canonicalize(dir).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let title = format!("sapo: {}", name.as_deref().unwrap_or("results"));
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
+        escaped(&title)
+    );
+    for (file, heading) in PICTURES {
+        let bytes = fs::read(dir.join(file)).with_context(|| format!("cannot read {}", dir.join(file).display()))?;
+        let data = BASE64_STANDARD.encode(bytes);
+        write!(page, "<h2>{heading}</h2>\n<img alt=\"{heading}\" src=\"data:image/png;base64,{data}\">\n")?;
+    }
+    for file in ["table.md", "claims.md", "budgets.md"] {
+        let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
+        page += &markdown(&text);
+    }
+    for (file, heading) in [("experiment.toml", "Configuration"), ("commit", "Made by commit")] {
+        if let Ok(text) = fs::read_to_string(dir.join(file)) {
+            write!(page, "<h2>{heading}</h2>\n<pre>{}</pre>\n", escaped(text.trim_end()))?;
+        }
+    }
+    page += &rollouts(dir)?;
+    page += "</body>\n</html>\n";
+    super::replace(&dir.join("report.html"), |temporary| Ok(fs::write(temporary, &page)?))
+}
+
+/// Markdown of ours as HTML: its title a heading of the page, tables that may be wider than the page.
+fn markdown(text: &str) -> String {
+    let mut html = String::new();
+    push_html(&mut html, Parser::new_ext(text, Options::ENABLE_TABLES));
+    let html = html.replace("<h1>", "<h2>").replace("</h1>", "</h2>");
+    html.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>")
+}
+
+fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    // a String takes all that is written
+    let _ = escape_html(&mut safe, text);
+    safe
+}
+
+/// Some of what was asked and answered at the start and at the end of the first run of each mix, where it was kept.
+fn rollouts(dir: &Path) -> Result<String> {
+    let mut files: Vec<_> = glob(dir);
+    files.sort();
+    let mut html = String::new();
+    for (mix, file) in files {
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let kept: Vec<Kept> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let rounds = [kept.first(), kept.last()].map(|kept| kept.map(|kept| kept.round));
+        for round in rounds.into_iter().flatten() {
+            write!(html, "<h3>Mix {}, round {round}</h3>\n", escaped(&mix.replace('-', " / ")))?;
+            // one of each agent, so that tasks differ
+            let of_round = kept.iter().filter(|kept| kept.round == round);
+            let mut agents = Vec::new();
+            for rollout in of_round {
+                if agents.len() < SHOWN && !agents.contains(&rollout.agent) {
+                    agents.push(rollout.agent);
+                    html += &rollout.html();
+                }
+            }
+        }
+    }
+    if html.is_empty() {
+        return Ok(html);
+    }
+    Ok(format!("<h2>Some rollouts of the first and the last round</h2>\n{html}"))
+}
+
+/// The kept rollouts of the lowest seed of each mix.
+fn glob(dir: &Path) -> Vec<(String, std::path::PathBuf)> {
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mixes = entries(&dir.join("runs"));
+    mixes
+        .filter_map(|mix| {
+            let seed = |path: &Path| name(path).strip_prefix("seed-").and_then(|seed| seed.parse::<u64>().ok());
+            let runs = entries(&mix).filter(|run| run.join("rollouts.jsonl").is_file());
+            let first = runs.min_by_key(|run| seed(run).unwrap_or(u64::MAX))?;
+            Some((name(&mix), first.join("rollouts.jsonl")))
+        })
+        .collect()
+}
+
+impl Kept {
+    fn html(&self) -> String {
+        let mut html = format!(
+            "<div class=\"rollout\"><p><b>{}</b>, agent {}</p><p>{}</p><p>right: <code>{}</code></p><ol>",
+            escaped(&self.task),
+            self.agent,
+            escaped(&self.question),
+            escaped(self.answer.as_deref().unwrap_or("any that its verifier accepts"))
+        );
+        for (completion, reward) in self.completions.iter().zip(&self.rewards) {
+            let class = if *reward > 0.0 { " class=\"right\"" } else { "" };
+            html += &format!("<li{class}>{} ({reward})</li>", escaped(completion));
+        }
+        html + "</ol></div>\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_models_is_no_markup() {
+        let kept = Kept {
+            round: 1,
+            agent: 2,
+            task: "bf".into(),
+            question: "<b>?".into(),
+            answer: None,
+            completions: vec!["<script>alert(1)</script>".into()],
+            rewards: vec![1.0],
+        };
+        let html = kept.html();
+        assert!(html.contains("&lt;script&gt;") && !html.contains("<script>") && html.contains("&lt;b&gt;?"), "{html}");
+    }
+
+    #[test]
+    fn tables_become_tables() {
+        let html = markdown("# T\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n");
+        assert!(html.contains("<h2>T</h2>") && html.contains("<td style=\"text-align: right\">2</td>"), "{html}");
+    }
+}
