@@ -95,7 +95,7 @@ fn rollouts(dir: &Path) -> Result<String> {
         let kept: Vec<Kept> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let rounds = [kept.first(), kept.last()].map(|kept| kept.map(|kept| kept.round));
         for round in rounds.into_iter().flatten() {
-            write!(html, "<h3>Mix {}, round {round}</h3>\n", escaped(&mix.replace('-', " / ")))?;
+            writeln!(html, "<h3>Mix {}, round {round}</h3>", escaped(&mix.replace('-', " / ")))?;
             // one of each agent, so that tasks differ
             let of_round = kept.iter().filter(|kept| kept.round == round);
             let mut agents = Vec::new();
