@@ -14,11 +14,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let mut out = std::io::stdout();
-    if report::is_sweep(&args.dir) {
-        for dir in report::sweep_folders(&args.dir)? {
-            report::write(&dir)?;
-        }
-        writeln!(out, "{}", report::write_sweep(&args.dir)?)?;
+    if let Some(folders) = report::sweep_folders(&args.dir)? {
+        let table = report::write_sweep(&args.dir)?;
+        folders.iter().try_for_each(|dir| report::write(dir).map(drop))?;
+        writeln!(out, "{table}")?;
         return Ok(());
     }
     let summary = report::write(&args.dir)?;

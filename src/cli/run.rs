@@ -4,7 +4,7 @@ use super::progress::Progress;
 use super::{overrides, threads};
 use crate::experiment::{self, DeviceKind, Ending, Experiment, Plan, Results, Watcher};
 use crate::report;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,27 +35,41 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     let all = Experiment::load_all(&args.experiment, &overrides(&args.set, args.device))?;
     let threads = threads(args.threads);
-    for (_, experiment) in &all {
+    for (_, experiment) in &all.values {
         let plan = Plan::new(experiment, threads).with_context(|| args.experiment.display().to_string())?;
         plan.fits()?;
     }
     let name = args.experiment.file_stem().context("an experiment file has a name")?;
     let dir = args.out.unwrap_or_else(|| PathBuf::from("results").join(name));
     listen()?;
-    for (value, experiment) in &all {
-        let dir = if value.is_empty() { dir.clone() } else { dir.join(value) };
-        if one(experiment, &dir, args.fresh, threads)? == Ending::Stopped {
-            let saved =
-                if experiment.checkpoint.every > 0 { "what was done is saved" } else { "checkpoint.every is 0" };
-            writeln!(std::io::stderr(), "stopped; {saved}, the same command goes on with it")?;
-            return Ok(ExitCode::from(INTERRUPTED));
+    let Some(key) = all.key else { return single(&all.values[0].1, &dir, args.fresh, threads) };
+    report::mark_sweep(&dir, &key, all.values.iter().map(|(value, _)| value.clone()).collect())?;
+    let mut failed = Vec::new();
+    for (value, experiment) in &all.values {
+        match single(experiment, &dir.join(value), args.fresh, threads) {
+            Ok(ExitCode::SUCCESS) => {}
+            Ok(code) => return Ok(code),
+            // the other values are worth having
+            Err(error) => {
+                writeln!(std::io::stderr(), "{key} = {value}: {error:#}")?;
+                failed.push(value.as_str());
+            }
         }
     }
-    if report::is_sweep(&dir) {
-        let table = report::write_sweep(&dir)?;
-        writeln!(std::io::stdout(), "{table}\n{}: sweep.md, sweep.png", dir.display())?;
-    }
+    let table = report::write_sweep(&dir)?;
+    writeln!(std::io::stdout(), "{table}\n{}: sweep.md, sweep.png", dir.display())?;
+    ensure!(failed.is_empty(), "{key}: {} failed", failed.join(", "));
     Ok(ExitCode::SUCCESS)
+}
+
+/// One experiment, to its exit code.
+fn single(experiment: &Experiment, dir: &Path, fresh: bool, threads: usize) -> Result<ExitCode> {
+    if one(experiment, dir, fresh, threads)? == Ending::Complete {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let saved = if experiment.checkpoint.every > 0 { "what was done is saved" } else { "checkpoint.every is 0" };
+    writeln!(std::io::stderr(), "stopped; {saved}, the same command goes on with it")?;
+    Ok(ExitCode::from(INTERRUPTED))
 }
 
 /// One experiment, to its table and plots.

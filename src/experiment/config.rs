@@ -6,7 +6,8 @@ use super::base::Base;
 use super::checkpoint::CheckpointTable;
 use super::device::DeviceConfig;
 use super::journal::LogTable;
-use super::{source, toml_file};
+use super::source;
+use super::toml_file::{self, Sweep};
 use crate::learn::{Decoding, TrainConfig};
 use crate::rollout::AgentId;
 use crate::swarm::{Mix, QuestionStream, Selection, SwarmConfig, TaskWeights, Tasks};
@@ -188,14 +189,13 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The experiments of a file that may sweep a key over values, each with the name of its value; one
-    /// without a name where it does not.
+    /// The experiments of a file that may sweep a key over values.
     ///
     /// # Errors
     /// As [`Experiment::load`].
-    pub fn load_all(file: &Path, overrides: &[String]) -> Result<Vec<(String, Self)>> {
-        let all: Vec<(String, Self)> = toml_file::load_all(file, overrides)?;
-        for (name, experiment) in &all {
+    pub fn load_all(file: &Path, overrides: &[String]) -> Result<Sweep<Self>> {
+        let all: Sweep<Self> = toml_file::load_all(file, overrides)?;
+        for (name, experiment) in &all.values {
             let place = if name.is_empty() { String::new() } else { format!(" with sweep value {name}") };
             experiment.validate().map_err(|problem| anyhow!("{}{place}: {problem}", file.display()))?;
         }

@@ -33,3 +33,4 @@ pub use recipe::{Content, Form, ModelShape, Recipe, RecipeTasks, RecipeTrain};
 pub use rehearsal::{Rehearsal, rehearse};
 pub use results::{Position, Results, RunFiles};
 pub use run::{Ending, Progress, Watcher, run};
+pub use toml_file::Sweep;

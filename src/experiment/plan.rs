@@ -191,11 +191,14 @@ fn activations(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
     let tokens = rows * completion + prompts * prompt;
     let (layers, heads, hidden) =
         (number(config.num_hidden_layers), number(config.num_attention_heads), number(config.hidden_size));
-    let wide = 14.0 * hidden + 6.0 * number(config.intermediate_size);
-    let scores = 4.0 * heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
-    let layer = tokens * wide + scores;
+    let scores = heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
+    // tensors as wide as the hidden states and as the feed-forward part, copies of scores and of logits
+    let [hiddens, wides, scored, logits] =
+        if experiment.device.is_flex() { [8.0, 4.0, 0.0, 2.0] } else { [14.0, 6.0, 4.0, 4.0] };
+    let wide = hiddens * hidden + wides * number(config.intermediate_size);
+    let layer = tokens * wide + scored * scores;
     let kept = if experiment.train.gradient_checkpointing { layers * tokens * hidden + layer } else { layers * layer };
-    kept + 4.0 * logits_alive(rows * completion, config.vocab_size)
+    kept + logits * logits_alive(rows * completion, config.vocab_size)
 }
 
 impl fmt::Display for Plan {

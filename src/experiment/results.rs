@@ -39,6 +39,8 @@ impl Results {
         if let Some(old) = old {
             let change = change(&old, experiment)?;
             if fresh {
+                // nobody else may be writing to what is set aside
+                let _lock = lock(dir)?;
                 set_aside(dir)?;
             } else if let Some(change) = change {
                 bail!(
@@ -50,29 +52,15 @@ impl Results {
         }
         fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
         let lock = lock(dir)?;
-        fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
+        if fs::read_to_string(&file).ok().as_deref() != Some(&text) {
+            replace(&file, &text)?;
+        }
         Ok(Self { dir: dir.to_owned(), _lock: lock })
     }
 
     /// Where it lies.
     pub fn dir(&self) -> &Path {
         &self.dir
-    }
-
-    /// Writes which commit of the program makes the runs to the file `commit`, where git can tell.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn note_commit(&self) -> Result<()> {
-        let git = |arguments: &[&str]| {
-            let output = Command::new("git").args(arguments).stderr(Stdio::null()).output().ok()?;
-            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        };
-        let Some(commit) = git(&["rev-parse", "HEAD"]) else { return Ok(()) };
-        let changed = git(&["status", "--porcelain", "--", "Cargo.lock", "src", "models"]);
-        let note = if changed.is_none_or(|files| files.is_empty()) { "" } else { " and changes that it lacks" };
-        let file = self.dir.join("commit");
-        fs::write(&file, format!("{commit}{note}\n")).with_context(|| format!("{}: cannot be written", file.display()))
     }
 
     /// The folder of a run.
@@ -93,6 +81,7 @@ impl Results {
         let dir = self.run_dir(mix, seed);
         let [rounds, timings] = csv else { bail!("{}: expected two positions of CSV files", dir.display()) };
         let (rounds, timings) = (CsvFile::resume(&dir, rounds)?, CsvFile::resume(&dir, timings)?);
+        note_commit(&dir)?;
         Ok(RunFiles { dir, rounds, timings, tasks })
     }
 
@@ -103,6 +92,9 @@ impl Results {
     pub fn run(&self, mix: Mix, seed: u64, tasks: Vec<String>) -> Result<RunFiles> {
         let dir = self.run_dir(mix, seed);
         fs::create_dir_all(&dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        fs::remove_file(dir.join("commit"))
+            .or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })?;
+        note_commit(&dir)?;
         let header: Vec<String> = empty_record(&tasks).cells(&tasks).into_iter().map(|(name, _)| name).collect();
         let mut rounds = CsvFile::create(dir.join("rounds.csv"))?;
         rounds.row(&header)?;
@@ -110,6 +102,40 @@ impl Results {
         timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
         Ok(RunFiles { dir, rounds, timings, tasks })
     }
+}
+
+/// Writes a file beside its place and moves it there when it is whole.
+fn replace(file: &Path, text: &str) -> Result<()> {
+    let new = file.with_extension("new");
+    let write = || {
+        let mut open = File::create(&new)?;
+        open.write_all(text.as_bytes())?;
+        open.sync_all()?;
+        fs::rename(&new, file)
+    };
+    write().with_context(|| format!("{}: cannot be written", file.display()))
+}
+
+/// Adds to the file `commit` of a run, unless it says so already, which commit the checkout was at that the
+/// program was started in, where that is one of this program.
+fn note_commit(run: &Path) -> Result<()> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).stderr(Stdio::null()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    if git(&["ls-files", "--error-unmatch", ":/src/swarm/bus.rs"]).is_none() {
+        return Ok(());
+    }
+    let Some(commit) = git(&["rev-parse", "HEAD"]) else { return Ok(()) };
+    let code = [":/Cargo.toml", ":/Cargo.lock", ":/src", ":/patches", ":/models"];
+    let changed = git(&[&["status", "--porcelain", "--"], &code[..]].concat());
+    let note = if changed.is_none_or(|files| files.is_empty()) { "" } else { " and changes that it lacks" };
+    let (file, line) = (run.join("commit"), format!("{commit}{note}\n"));
+    let old = fs::read_to_string(&file).unwrap_or_default();
+    if old.ends_with(&line) {
+        return Ok(());
+    }
+    replace(&file, &(old + &line))
 }
 
 /// One program at a time writes to a results folder.

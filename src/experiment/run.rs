@@ -10,7 +10,7 @@ use crate::model::Decoder;
 use crate::record::RoundRecord;
 use crate::rollout::mean;
 use crate::seed::Seed;
-use crate::swarm::{Agent, Mix, Phase, Swarm, Tasks, Workers};
+use crate::swarm::{Agent, Mix, Phase, Swarm, Workers};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::sync::Arc;
 use std::time::Instant;
@@ -99,15 +99,6 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// What is done once, where there is a round to run at all.
-    fn before_the_first(&mut self, tasks: &Tasks) -> Result<()> {
-        if !std::mem::replace(&mut self.reserved, true) {
-            self.results.note_commit()?;
-            reserve(self.experiment, &self.models, &self.weights, tasks, &self.workers);
-        }
-        Ok(())
-    }
-
     /// A run from where it stood.
     fn run(&mut self, mix: Mix, seed: u64, watcher: &mut dyn Watcher) -> Result<Ending> {
         let (experiment, table) = (self.experiment, &self.experiment.checkpoint);
@@ -121,7 +112,9 @@ impl Runs<'_> {
         }
         let policies = self.models.policies(experiment, &self.weights);
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
-        self.before_the_first(&tasks)?;
+        if !std::mem::replace(&mut self.reserved, true) {
+            reserve(experiment, &self.models, &self.weights, &tasks, &self.workers);
+        }
         let names = tasks.names();
         let config = experiment.swarm_config(mix);
         let mut swarm = Swarm::new(policies, tasks, config, Seed::new(seed), Arc::clone(&self.workers));

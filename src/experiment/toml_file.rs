@@ -1,5 +1,5 @@
 //! TOML files as types: reading, extending another file, overriding single keys, sweeping one key over
-//! values, and errors that point at the place.
+//! values, and errors that name the key or, in a file that stands alone, the line.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
@@ -15,24 +15,34 @@ const MOST_FILES: usize = 8;
 /// When the file cannot be read, is no TOML, has an unknown or wrongly typed key, or an override
 /// names a key that does not exist.
 pub(super) fn load<T: DeserializeOwned>(file: &Path, overrides: &[String]) -> Result<T> {
-    let [(_, one)] = <[_; 1]>::try_from(load_all(file, overrides)?)
-        .map_err(|all| anyhow!("{}: found a sweep over {} values, expected none", file.display(), all.len()))?;
-    Ok(one)
+    let all: Sweep<T> = load_all(file, overrides)?;
+    if let Some(key) = all.key {
+        bail!("{}: found a sweep over {key}, expected a single experiment", file.display());
+    }
+    all.values.into_iter().next().map(|(_, one)| one).context("one without a sweep")
 }
 
-/// The same for a file whose table `sweep` may name a key and its values: what it says with each of them, by
-/// the name of the value. Without such a table that is one, without a name.
+/// What a file says with each value of the key that it sweeps.
+pub struct Sweep<T> {
+    /// The key; none where nothing is swept.
+    pub key: Option<String>,
+    /// The name of each value and what the file says with it; one without a name where nothing is swept.
+    pub values: Vec<(String, T)>,
+}
+
+/// The same for a file whose table `sweep` may name a key and its values.
 ///
 /// # Errors
 /// As [`load`].
-pub(super) fn load_all<T: DeserializeOwned>(file: &Path, overrides: &[String]) -> Result<Vec<(String, T)>> {
+pub(super) fn load_all<T: DeserializeOwned>(file: &Path, overrides: &[String]) -> Result<Sweep<T>> {
+    let single = |one| Sweep { key: None, values: vec![(String::new(), one)] };
     let name = file.display().to_string();
     let text = read(file)?;
     let mut document = document(file, &text, 1)?;
     let sweep = document.remove("sweep");
     if overrides.is_empty() && sweep.is_none() && !text.contains("extends") {
         // from the text itself, so that errors carry its line numbers
-        return Ok(vec![(String::new(), parse(&text, &name)?)]);
+        return Ok(single(parse(&text, &name)?));
     }
     // the file by itself first, so that its own errors are not taken for those of an override
     parse::<T>(&document.to_string(), &name)?;
@@ -43,16 +53,20 @@ pub(super) fn load_all<T: DeserializeOwned>(file: &Path, overrides: &[String]) -
         [] => name,
         _ => format!("{name} with --set {}", overrides.join(" --set ")),
     };
-    let Some(sweep) = sweep else { return Ok(vec![(String::new(), parse(&document.to_string(), &name)?)]) };
+    let Some(sweep) = sweep else { return Ok(single(parse(&document.to_string(), &name)?)) };
     let (key, values) = swept(&sweep).with_context(|| name.clone())?;
+    let overridden = overrides.iter().any(|text| text.split('=').next().is_some_and(|set| set.trim() == key));
+    ensure!(!overridden, "{name}: {key} is swept, and cannot be set as well");
     let mut all: Vec<(String, T)> = Vec::new();
     for value in values {
         let label = label(&value);
+        let reserved = ["", ".", "..", "runs"].contains(&label.as_str());
+        ensure!(!reserved, "{name}: sweep.values: found {value}, expected what can be the name of a folder");
         ensure!(all.iter().all(|(other, _)| *other != label), "{name}: sweep.values: found {label} twice");
         apply(&mut document, &format!("{key}={value}")).with_context(|| format!("{name}: sweep.key"))?;
         all.push((label, parse(&document.to_string(), &format!("{name} with {key} = {value}"))?));
     }
-    Ok(all)
+    Ok(Sweep { key: Some(key), values: all })
 }
 
 /// The key and the values of a table `sweep`.
@@ -176,7 +190,9 @@ mod tests {
         ]);
         let file: File = load(&dir.path().join("b.toml"), &[]).unwrap();
         assert_eq!(file, File { rounds: 3, swarm: Table { selection: "first".into(), seeds: vec![4] } });
-        let all: Vec<(String, File)> = load_all(&dir.path().join("c.toml"), &["rounds=5".into()]).unwrap();
+        let sweep: Sweep<File> = load_all(&dir.path().join("c.toml"), &["rounds=5".into()]).unwrap();
+        let all = sweep.values;
+        assert_eq!(sweep.key.as_deref(), Some("swarm.selection"));
         let found: Vec<_> =
             all.iter().map(|(label, file)| (&label[..], file.rounds, &file.swarm.selection[..])).collect();
         assert_eq!(found, [("x_y", 5, "x y"), ("z", 5, "z")]);
@@ -193,12 +209,14 @@ mod tests {
             ("[sweep]\nkey = \"rounds\"\nvalues = []", "empty list"),
             ("[sweep]\nvalues = [1]", "sweep.key"),
             ("[sweep]\nkey = \"rounds\"\nvalues = [1, 1]", "1 twice"),
+            ("[sweep]\nkey = \"swarm.selection\"\nvalues = [\"..\"]", "the name of a folder"),
+            ("[sweep]\nkey = \"swarm.selection\"\nvalues = [\"\"]", "the name of a folder"),
             ("[sweep]\nkey = \"round\"\nvalues = [1]", "unknown field `round`"),
             ("[sweep]\nkey = \"rounds\"\nvalues = [1]\nvalue = 2", "sweep.value: unknown"),
         ] {
             let text = if text.starts_with("ext") { format!("{text}\n{plain}") } else { format!("{plain}{text}\n") };
             let dir = files(&[("x.toml", &text)]);
-            let message = format!("{:#}", load_all::<File>(&dir.path().join("x.toml"), &[]).unwrap_err());
+            let message = format!("{:#}", load_all::<File>(&dir.path().join("x.toml"), &[]).err().unwrap());
             assert!(message.contains(expected), "{text}: {message}");
         }
     }

@@ -1,4 +1,5 @@
-//! The mixes at equal cost: `budgets.md`, how far each has come when the cheapest of them is over.
+//! The mixes at equal cost: how far each has come when the cheapest of them is over, by completions generated
+//! (`budgets.md`) and by time (`timings.md`, which never repeats).
 
 use super::{
     csv::{Run, Series},
@@ -8,19 +9,22 @@ use super::{
     table::plain,
 };
 
+const HEAD: &str = "The more a mix draws, the less it generates in a round. Here every mix has spent as much as the cheapest one \
+                    spends in all its rounds; held-out reward then, mean over agents, in brackets the 95 % bootstrap interval \
+                    over seeds.";
+
 /// The whole of `budgets.md`.
-pub(super) fn markdown(runs: &[Run]) -> String {
-    let mut text = "# The mixes at equal cost\n\nA round of 8 / 0 generates four times what one of 2 / 6 does. Here every mix \
-                    has spent as much as the cheapest one spends in all its rounds; held-out reward then, mean over agents, in \
-                    brackets the 95 % bootstrap interval over seeds.\n"
-        .to_owned();
-    let completions = |run: &Run| Some(run.completions_of.clone());
-    text += &block("Equal completions generated", "completions", runs, &completions);
+pub(super) fn completions(runs: &[Run]) -> String {
+    let table = block("Equal completions generated", "completions", runs, &|run| Some(run.completions_of.clone()));
+    format!("# The mixes at equal cost\n\n{HEAD}\n{table}")
+}
+
+/// The whole of `timings.md`; none where no run has its times beside it.
+pub(super) fn timings(runs: &[Run]) -> Option<String> {
     let timed: Vec<Run> = runs.iter().filter(|run| run.seconds_of.is_some()).cloned().collect();
-    if !timed.is_empty() {
-        text += &block("Equal time for generating and learning", "seconds", &timed, &|run| run.seconds_of.clone());
-    }
-    text
+    let cost = |run: &Run| run.seconds_of.clone();
+    let table = || block("Equal time for generating and learning", "seconds", &timed, &cost);
+    (!timed.is_empty()).then(|| format!("# The mixes at equal time\n\n{HEAD}\n{}", table()))
 }
 
 fn block(title: &str, unit: &str, runs: &[Run], cost: &dyn Fn(&Run) -> Option<Vec<f64>>) -> String {

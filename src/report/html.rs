@@ -43,13 +43,10 @@ struct Kept {
 
 /// Writes the page from the tables and pictures that lie in the folder.
 pub(super) fn write(dir: &Path) -> Result<()> {
-    let name = fs::canonicalize(dir).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    let title = format!("sapo: {}", name.as_deref().unwrap_or("results"));
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-        escaped(&title)
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>sapo results</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>sapo results</h1>\n"
     );
     for (file, heading) in PICTURES {
         let bytes = fs::read(dir.join(file)).with_context(|| format!("cannot read {}", dir.join(file).display()))?;
@@ -60,10 +57,8 @@ pub(super) fn write(dir: &Path) -> Result<()> {
         let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
         page += &markdown(&text);
     }
-    for (file, heading) in [("experiment.toml", "Configuration"), ("commit", "Made by commit")] {
-        if let Ok(text) = fs::read_to_string(dir.join(file)) {
-            write!(page, "<h2>{heading}</h2>\n<pre>{}</pre>\n", escaped(text.trim_end()))?;
-        }
+    if let Ok(text) = fs::read_to_string(dir.join("experiment.toml")) {
+        write!(page, "<h2>Configuration</h2>\n<pre>{}</pre>\n", escaped(text.trim_end()))?;
     }
     page += &rollouts(dir)?;
     page += "</body>\n</html>\n";
@@ -94,7 +89,9 @@ fn rollouts(dir: &Path) -> Result<String> {
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let kept: Vec<Kept> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let rounds = [kept.first(), kept.last()].map(|kept| kept.map(|kept| kept.round));
-        for round in rounds.into_iter().flatten() {
+        let mut rounds: Vec<u32> = rounds.into_iter().flatten().collect();
+        rounds.dedup();
+        for round in rounds {
             writeln!(html, "<h3>Mix {}, round {round}</h3>", escaped(&mix.replace('-', " / ")))?;
             // one of each agent, so that tasks differ
             let of_round = kept.iter().filter(|kept| kept.round == round);
@@ -110,7 +107,7 @@ fn rollouts(dir: &Path) -> Result<String> {
     if html.is_empty() {
         return Ok(html);
     }
-    Ok(format!("<h2>Some rollouts of the first and the last round</h2>\n{html}"))
+    Ok(format!("<h2>Some rollouts of the first and the last round that were kept</h2>\n{html}"))
 }
 
 /// The kept rollouts of the lowest seed of each mix.
@@ -138,7 +135,7 @@ impl Kept {
             escaped(self.answer.as_deref().unwrap_or("any that its verifier accepts"))
         );
         for (completion, reward) in self.completions.iter().zip(&self.rewards) {
-            let class = if *reward > 0.0 { " class=\"right\"" } else { "" };
+            let class = if *reward >= 1.0 { " class=\"right\"" } else { "" };
             html += &format!("<li{class}>{} ({reward})</li>", escaped(completion));
         }
         html + "</ol></div>\n"

@@ -5,7 +5,7 @@
 use super::{
     csv::{Run, Series},
     curves::window,
-    stats::{mean, mean_rows, moving_average},
+    stats::{mean, mean_rows, moving_average, trend},
 };
 
 /// The reward of every agent and round; none when there is no number at all.
@@ -76,17 +76,15 @@ fn smooth(run: &Run, series: Series) -> Vec<f64> {
     moving_average(&mean_rows(run.reward(series)), window(run.rounds)).into_iter().flatten().collect()
 }
 
-/// Windows of the smoothing that make up the trend.
-const TREND: usize = 5;
-
-/// Standard deviation of the smoothed reward around its trend, which is the same curve averaged over five times
-/// the window, after the first quarter of the rounds.
+/// Standard deviation of the smoothed reward around its trend after the first quarter of the rounds. The trend is
+/// a parabola over five times the window, which a learning curve follows closely.
 pub(super) fn oscillation(run: &Run, series: Series) -> Option<f64> {
-    let (smoothed, wide) = (smooth(run, series), TREND * window(run.rounds));
-    let trend = moving_average(&smoothed.iter().copied().map(Some).collect::<Vec<_>>(), wide);
-    let around = trend.iter().zip(&smoothed[(wide / 2).min(smoothed.len())..]).skip(run.rounds / 4);
-    let squares: Vec<f64> = around.filter_map(|(trend, value)| Some((value - (*trend)?).powi(2))).collect();
-    Some(mean(squares)?.sqrt())
+    let (smoothed, window) = (smooth(run, series), window(run.rounds));
+    let half = (5 * window).div_ceil(2);
+    let around = trend(&smoothed, half).into_iter().zip(smoothed.iter().skip(half));
+    // entry 0 stands for the middle of the first window and of its neighbours
+    let late = around.skip((run.rounds / 4).saturating_sub(half + window / 2));
+    Some(mean(late.map(|(trend, value)| (value - trend).powi(2)))?.sqrt())
 }
 
 /// The largest fall of the smoothed reward from a peak to a later trough.
@@ -182,8 +180,7 @@ mod tests {
         close(largest_drop(&run, Series::Own), 0.3);
         close(peak(&run, Series::Own), 0.5);
         close(final_eval(&run), 0.4);
-        // means of five are 0.26 and 0.34; after a quarter of the rounds the second is left, at 0.4
-        close(oscillation(&run, Series::Own), 0.06);
+        assert_eq!(oscillation(&run, Series::Own), None, "too few rounds for a trend");
         close(held_out_after(&run, &run.completions_of, 16.0), 0.5);
         assert_eq!(held_out_after(&run, &run.completions_of, 100.0), None);
     }

@@ -1,4 +1,5 @@
-//! The results of an experiment as a table and pictures, made from its `rounds.csv` files alone.
+//! The results of an experiment as tables and pictures, made from the CSV files of its runs alone; the page with all
+//! of them adds the configuration and some rollouts where they lie beside.
 //!
 //! `csv` reads runs into plain numbers; `stats` and `measure` reckon; `summary` and `table` make the
 //! table, `claims` and `budgets` the other texts, `curves` and `plots` the pictures, each a `figure` of panels
@@ -40,7 +41,7 @@ impl Summary {
 }
 
 /// What [`write`] makes in a folder.
-pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, cumulative.png, smoothed.png, raw.png, \
+pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, timings.md, cumulative.png, smoothed.png, raw.png, \
                          tasks.png, selection.png";
 
 /// Reads all runs below `dir` and writes tables and pictures into it, and a page with all of them.
@@ -54,18 +55,33 @@ pub fn write(dir: &Path) -> Result<Summary> {
         ("table.md", table::markdown(&summary)),
         ("table.csv", table::machine(&summary)),
         ("claims.md", claims::markdown(&runs).unwrap_or_else(claims::none)),
-        ("budgets.md", budgets::markdown(&runs)),
+        ("budgets.md", budgets::completions(&runs)),
     ] {
         replace(&dir.join(name), |temporary| Ok(fs::write(temporary, &text)?))?;
+    }
+    if let Some(text) = budgets::timings(&runs) {
+        replace(&dir.join("timings.md"), |temporary| Ok(fs::write(temporary, &text)?))?;
     }
     plots::write(dir, &runs)?;
     html::write(dir)?;
     Ok(summary)
 }
 
-/// True for a folder whose runs lie in folders of it, one a value of a swept key.
-pub fn is_sweep(dir: &Path) -> bool {
-    !dir.join("runs").is_dir() && sweep::values(dir).is_ok_and(|values| !values.is_empty())
+/// Marks a folder as that of a sweep over a key: the runs of each value lie in the folder of its name.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn mark_sweep(dir: &Path, key: &str, values: Vec<String>) -> Result<()> {
+    sweep::mark(dir, key, values)
+}
+
+/// The folders of the values of a sweep that have runs; none for a folder that is not one of a sweep.
+///
+/// # Errors
+/// When the file that says so cannot be read.
+pub fn sweep_folders(dir: &Path) -> Result<Option<Vec<PathBuf>>> {
+    let mark = sweep::marked(dir)?;
+    Ok(mark.map(|mark| mark.folders(dir).into_iter().map(|(_, path)| path).collect()))
 }
 
 /// Writes `sweep.md` and `sweep.png` into the folder of a sweep; returns the table.
@@ -74,14 +90,6 @@ pub fn is_sweep(dir: &Path) -> bool {
 /// As [`write`].
 pub fn write_sweep(dir: &Path) -> Result<String> {
     sweep::write(dir)
-}
-
-/// The folders of a sweep, in the order of its table.
-///
-/// # Errors
-/// When the folder cannot be read.
-pub fn sweep_folders(dir: &Path) -> Result<Vec<PathBuf>> {
-    Ok(sweep::values(dir)?.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Writes a file under another name first, so that a write that fails leaves the old file.

@@ -73,7 +73,10 @@ impl<'a> Experiment<'a> {
             title: format!("Cumulative reward of {}", self.swarm()),
             subtitle: format!(
                 "{band}. Held-out: straight lines between evaluations{}",
-                if starred { ". *: p < 0.05 against 8 / 0 (paired t, Holm)" } else { "" }
+                match self.summary.base.filter(|_| starred) {
+                    Some(base) => format!(". *: p < 0.05 against {base} (paired t, Holm)"),
+                    None => String::new(),
+                }
             ),
             legend_head: "local / external:",
             legend: self.legend(),
@@ -161,7 +164,7 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// The three series of each mix beside each other: what separates them is selection.
+    /// The three series of each mix beside each other. What lifts the training set above own reward is selection.
     fn selection(&self) -> Figure {
         let window = curves::window(self.rounds);
         let panel = |(runs, _): &(&'a [Run], Pen)| {

@@ -15,14 +15,16 @@ const DRAWN: usize = 4000;
 pub(super) struct Estimate {
     /// The mean.
     pub(super) mean: f64,
-    /// The 95 % interval; one value has none.
+    /// The 95 % bootstrap interval; one value has none.
     pub(super) interval: Option<[f64; 2]>,
+    /// The 95 % interval of Student's t, which is wider and right for few values; verdicts rest on it.
+    pub(super) sure: Option<[f64; 2]>,
 }
 
 impl Estimate {
-    /// True where the interval lies above a number, false where it lies below, none in between.
+    /// True where a number surely lies below, false where it surely lies above, none in between.
     pub(super) fn beyond(&self, number: f64) -> Option<bool> {
-        let [low, high] = self.interval?;
+        let [low, high] = self.sure?;
         if low > number { Some(true) } else { (high < number).then_some(false) }
     }
 }
@@ -38,7 +40,22 @@ pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
         };
         [quantile(0.025), quantile(0.975)]
     });
-    Some(Estimate { mean, interval })
+    let sure = student(values.len()).map(|student| {
+        let half = student.inverse_cdf(0.975) * standard_error(values, mean);
+        [mean - half, mean + half]
+    });
+    Some(Estimate { mean, interval, sure })
+}
+
+/// Student's t for so many values; none for fewer than two.
+fn student(count: usize) -> Option<StudentsT> {
+    StudentsT::new(0.0, 1.0, count.checked_sub(1)? as f64).ok()
+}
+
+/// Of a mean.
+fn standard_error(values: &[f64], mean: f64) -> f64 {
+    let (n, squares) = (values.len() as f64, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>());
+    (squares / (n - 1.0) / n).sqrt()
 }
 
 /// The means of resamples with replacement.
@@ -58,11 +75,8 @@ fn resampled_means(values: &[f64]) -> Vec<f64> {
 /// Two-sided p of a t test of whether the mean of paired differences is 0; none of fewer than two, or of
 /// differences that are all the same.
 pub(super) fn paired_p(differences: &[f64]) -> Option<f64> {
-    let n = differences.len() as f64;
-    let mean = mean(differences.iter().copied()).filter(|_| differences.len() > 1)?;
-    let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
-    let error = (squares / (n - 1.0) / n).sqrt();
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
+    let (student, mean) = (student(differences.len())?, mean(differences.iter().copied())?);
+    let error = standard_error(differences, mean);
     // what is the same but for rounding is the same
     (error > 1e-9 * mean.abs()).then(|| 2.0 * student.cdf(-(mean / error).abs()))
 }
@@ -99,6 +113,16 @@ pub(super) fn moving_average(values: &[Option<f64>], window: usize) -> Vec<Optio
     values.windows(window.max(1)).map(|window| mean(window.iter().copied().flatten())).collect()
 }
 
+/// The trend of a curve: at each place that has `half` neighbours on both sides, the value there of the parabola
+/// nearest to it and them (Savitzky and Golay).
+pub(super) fn trend(values: &[f64], half: usize) -> Vec<f64> {
+    let m = half as f64;
+    let norm = (2.0 * m - 1.0) * (2.0 * m + 1.0) * (2.0 * m + 3.0);
+    let weight = |i: usize| 3.0 * (3.0 * m * m + 3.0 * m - 1.0 - 5.0 * (i as f64 - m).powi(2)) / norm;
+    let weights: Vec<f64> = (0..=2 * half).map(weight).collect();
+    values.windows(2 * half + 1).map(|window| window.iter().zip(&weights).map(|(v, w)| v * w).sum()).collect()
+}
+
 /// The mean at each place over several rows of equal length, of the numbers that are there.
 pub(super) fn mean_rows(rows: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let length = rows.iter().map(Vec::len).min().unwrap_or(0);
@@ -121,15 +145,20 @@ mod tests {
     #[test]
     fn interval_of_two_values_by_hand() {
         // the four resamples of 2 and 4 have the means 2, 3, 3, 4
-        assert_eq!(estimate(&[2.0, 4.0]), Some(Estimate { mean: 3.0, interval: Some([2.0, 4.0]) }));
+        let found = estimate(&[2.0, 4.0]).unwrap();
+        assert_eq!((found.mean, found.interval), (3.0, Some([2.0, 4.0])));
+        // standard error 1, t = 12.706 with one degree of freedom
+        let [low, high] = found.sure.unwrap();
+        assert!((low + 9.706).abs() < 1e-3 && (high - 15.706).abs() < 1e-3, "{low} {high}");
+        assert_eq!((found.beyond(0.0), found.beyond(16.0)), (None, Some(false)));
         assert_eq!(resampled_means(&[0.0, 3.0, 6.0]).len(), 27);
     }
 
     #[test]
     fn one_value_has_no_interval_and_none_has_no_mean() {
-        assert_eq!(estimate(&[5.0]), Some(Estimate { mean: 5.0, interval: None }));
+        assert_eq!(estimate(&[5.0]), Some(Estimate { mean: 5.0, interval: None, sure: None }));
         assert_eq!(estimate(&[]), None);
-        assert_eq!(estimate(&[3.0, 3.0]), Some(Estimate { mean: 3.0, interval: Some([3.0, 3.0]) }));
+        assert_eq!(estimate(&[3.0, 3.0]).unwrap().interval, Some([3.0, 3.0]));
     }
 
     #[test]
@@ -156,6 +185,14 @@ mod tests {
             assert_eq!(found.is_some(), expected.is_some());
             assert!(found.is_none() || (found.unwrap() - expected.unwrap()).abs() < 1e-12, "{corrected:?}");
         }
+    }
+
+    #[test]
+    fn the_trend_of_a_parabola_is_itself() {
+        let parabola: Vec<f64> = (0..9).map(|x| f64::from(x * x) - 3.0 * f64::from(x)).collect();
+        let found = trend(&parabola, 3);
+        assert_eq!(found.len(), 3);
+        assert!(found.iter().zip(&parabola[3..]).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
     }
 
     #[test]

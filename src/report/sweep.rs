@@ -1,8 +1,12 @@
 //! A key swept over values: `sweep.md` and `sweep.png`, made from the CSV files of an experiment a value.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
 
 use super::{
     csv::{self, Mix, Run, Series},
@@ -15,30 +19,55 @@ use super::{
     table::plain,
 };
 
-/// The runs of each value, in the order of numbers where the values are numbers.
+/// The runs of each value.
 struct Sweep {
     values: Vec<(String, Vec<Run>)>,
     mixes: Vec<Mix>,
 }
 
-/// The folders of a sweep below `dir`: those that hold runs.
-pub(super) fn values(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-    let paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    let named = paths.into_iter().filter(|path| path.join("runs").is_dir());
-    let mut found: Vec<(String, PathBuf)> =
-        named.map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), path)).collect();
-    let number = |name: &str| name.parse::<f64>().unwrap_or(f64::INFINITY);
-    found.sort_by(|(a, _), (b, _)| number(a).total_cmp(&number(b)).then_with(|| a.cmp(b)));
-    Ok(found)
+/// The file in the folder of a sweep that says what was swept.
+const MARK: &str = "sweep.toml";
+
+/// What was swept: the key and the names of its values, which are those of the folders.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Mark {
+    key: String,
+    values: Vec<String>,
+}
+
+/// Writes what is swept in a folder.
+pub(super) fn mark(dir: &Path, key: &str, values: Vec<String>) -> Result<()> {
+    let text = toml::to_string(&Mark { key: key.to_owned(), values })?;
+    fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    super::replace(&dir.join(MARK), |temporary| Ok(fs::write(temporary, &text)?))
+}
+
+/// What is swept in a folder; none where nothing is.
+pub(super) fn marked(dir: &Path) -> Result<Option<Mark>> {
+    let file = dir.join(MARK);
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    toml::from_str(&text).map(Some).with_context(|| file.display().to_string())
+}
+
+impl Mark {
+    /// The folders of the values that have runs, in the order of the values.
+    pub(super) fn folders(&self, dir: &Path) -> Vec<(String, PathBuf)> {
+        let folder = |value: &String| (value.clone(), dir.join(value));
+        self.values.iter().map(folder).filter(|(_, path)| path.join("runs").is_dir()).collect()
+    }
 }
 
 /// Writes `sweep.md` and `sweep.png` into the folder of a sweep; returns the table.
 pub(super) fn write(dir: &Path) -> Result<String> {
-    let found = values(dir)?;
-    ensure!(!found.is_empty(), "no runs: expected {}/<value>/runs", dir.display());
-    let values: Vec<(String, Vec<Run>)> =
-        found.into_iter().map(|(name, path)| Ok((name, csv::read(&path)?))).collect::<Result<_>>()?;
+    let mark = marked(dir)?.with_context(|| format!("no sweep: expected {}", dir.join(MARK).display()))?;
+    // a value whose first round is not over yet is left out
+    let read = |(name, path): (String, PathBuf)| Some((name, csv::read(&path).ok()?));
+    let values: Vec<(String, Vec<Run>)> = mark.folders(dir).into_iter().filter_map(read).collect();
+    ensure!(!values.is_empty(), "no runs: expected {}/<value>/runs", dir.display());
+    let name = mark.key;
     let mut mixes: Vec<Mix> = Vec::new();
     for run in values.iter().flat_map(|(_, runs)| runs) {
         if !mixes.contains(&run.mix) {
@@ -46,9 +75,8 @@ pub(super) fn write(dir: &Path) -> Result<String> {
         }
     }
     let sweep = Sweep { values, mixes };
-    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = sweep.markdown(&name);
-    super::replace(&dir.join("sweep.md"), |temporary| Ok(std::fs::write(temporary, &text)?))?;
+    super::replace(&dir.join("sweep.md"), |temporary| Ok(fs::write(temporary, &text)?))?;
     sweep.figure(&name).write(&dir.join("sweep.png"))?;
     Ok(text)
 }

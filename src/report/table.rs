@@ -200,15 +200,16 @@ fn footnotes(summary: &Summary) -> Vec<String> {
             .to_owned(),
         "- *Paper*: 8 agents and 2000 rounds, so compare gains and means rather than sums. It does not say which reward \
          it sums; its public code logs that of the training set, which rises with the external share by selection alone, \
-         before anything is learned. Read it beside *training set*; what was learned shows in the other two."
+         before anything is learned. Read it beside *training set*. What was learned shows in own reward, and what of it carries \
+         over to new questions in held-out."
             .to_owned(),
         "- *Start* and *final*: mean over the first tenth (ten rounds at most) and the last tenth of the rounds. *Held-out, \
          last*: the last evaluation."
             .to_owned(),
         "- *p*: two-sided paired t test over seeds against the mix without sharing, Holm's correction over the mixes."
             .to_owned(),
-        "- *Oscillation*: standard deviation of the mean over agents, smoothed as in the pictures, around its average over \
-         five times that window, after the first quarter of the rounds. *Largest drop*: of the same curve from a peak to a later trough, all rounds. \
+        "- *Oscillation*: standard deviation of the mean over agents, smoothed as in the pictures, around its trend, a \
+         parabola over five times that window, after the first quarter of the rounds. *Largest drop*: of the same curve from a peak to a later trough, all rounds. \
          *Peak*: highest reward of one agent in one round."
             .to_owned(),
     ];
@@ -229,8 +230,8 @@ fn footnotes(summary: &Summary) -> Vec<String> {
 
 /// What the brackets mean in this table.
 fn intervals(summary: &Summary) -> String {
-    let several =
-        "In brackets: the 95 % bootstrap interval over seeds (percentiles; of few seeds it is rather too narrow).";
+    let several = "In brackets: the 95 % bootstrap interval over seeds (percentiles). Of \
+                   five seeds it covers about 80 %, of two or three far less: p and the verdicts in claims.md rest on Student's t.";
     let single = "A single seed has no interval.";
     match (summary.has_single_seed(), summary.seeds) {
         (false, _) => several.to_owned(),
@@ -250,7 +251,7 @@ fn row_name(row: &Row) -> String {
 
 /// `1.25 [0.75, 1.75]`, or the mean alone where there is no interval.
 pub(super) fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
-    let Some(Estimate { mean, interval }) = estimate else { return NONE.to_owned() };
+    let Some(Estimate { mean, interval, .. }) = estimate else { return NONE.to_owned() };
     let number = |number: f64| format!("{:.decimals$}", rounded(number, decimals));
     let interval = interval.map(|ends| ends.map(number).join(", "));
     format!("{}{}", number(mean), interval.map_or(String::new(), |ends| format!(" [{ends}]")))
@@ -258,7 +259,7 @@ pub(super) fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
 
 /// `+52.1 % [+49.1, +55.1]`.
 pub(super) fn percent(estimate: Option<Estimate>) -> String {
-    let Some(Estimate { mean, interval }) = estimate else { return NONE.to_owned() };
+    let Some(Estimate { mean, interval, .. }) = estimate else { return NONE.to_owned() };
     let number = |number: f64| format!("{:+.1}", rounded(number, 1));
     let interval = interval.map(|ends| ends.map(number).join(", "));
     format!("{} %{}", number(mean), interval.map_or(String::new(), |ends| format!(" [{ends}]")))
@@ -276,7 +277,7 @@ mod tests {
 
     #[test]
     fn numbers_read_as_the_papers_do() {
-        let estimate = |mean, interval| Some(Estimate { mean, interval });
+        let estimate = |mean, interval| Some(Estimate { mean, interval, sure: None });
         assert_eq!(plain(estimate(561.786, None), 2), "561.79");
         assert_eq!(plain(estimate(0.035112, Some([0.032, 0.03768])), 4), "0.0351 [0.0320, 0.0377]");
         assert_eq!(percent(estimate(52.09, Some([-0.01, 55.0]))), "+52.1 % [+0.0, +55.0]");

@@ -55,7 +55,7 @@ fn results(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let lasting = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
         // the manifests know how long the timings are
-        !["timings.csv", ".lock", "manifest.json", "log.txt"].contains(&name)
+        !["timings.csv", "timings.md", ".lock", "manifest.json", "log.txt"].contains(&name)
     };
     let file = |path: PathBuf| (path.strip_prefix(out).unwrap().to_owned(), fs::read(&path).unwrap());
     files.into_iter().filter(lasting).map(file).collect()

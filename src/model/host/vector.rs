@@ -102,7 +102,7 @@ pub(crate) fn sum(values: &[f32]) -> f32 {
     fold(values, 0.0, |a, x| a + x).iter().sum()
 }
 
-/// The largest; NaN where the first of them is none.
+/// The largest of those that are numbers.
 #[inline(always)]
 pub(crate) fn largest(values: &[f32]) -> f32 {
     fold(values, f32::NEG_INFINITY, |a, x| if x > a { x } else { a }).into_iter().fold(f32::NEG_INFINITY, f32::max)
