@@ -26,6 +26,8 @@ struct Claim {
     findings: Vec<Finding>,
     /// What to know before reading them; empty for nothing.
     note: &'static str,
+    /// The line of this file that makes it.
+    line: u32,
 }
 
 /// Of two claims that fewer completions alone would make come true.
@@ -57,6 +59,11 @@ pub(super) fn markdown(runs: &[Run]) -> Option<String> {
             text += &format!("| {} | {measured} | {verdict} |\n", series.title());
         }
         text += claim.note;
+        text += &format!(
+            "\nFrom [the CSV files](runs) and [the configuration](experiment.toml), by [this code](../../{}#L{}).\n",
+            file!(),
+            claim.line
+        );
     }
     Some(text)
 }
@@ -93,7 +100,13 @@ impl Four<'_> {
             Finding { series, measured: text.collect::<Vec<_>>().join("; "), holds }
         };
         let says = "4 / 4 gathers the most reward".to_owned();
-        Claim { says, measure: "cumulative reward of 4 / 4", findings: Series::ALL.map(finding).into(), note: "" }
+        Claim {
+            says,
+            measure: "cumulative reward of 4 / 4",
+            findings: Series::ALL.map(finding).into(),
+            note: "",
+            line: line!(),
+        }
     }
 
     fn gain(&self) -> Claim {
@@ -113,7 +126,13 @@ impl Four<'_> {
             Finding { series, measured: percent(gain) + side, holds }
         };
         let says = format!("4 / 4 gathers {printed:.1} % more than 8 / 0 (printed as 94 %)");
-        Claim { says, measure: "gain of 4 / 4 over 8 / 0", findings: Series::ALL.map(finding).into(), note: "" }
+        Claim {
+            says,
+            measure: "gain of 4 / 4 over 8 / 0",
+            findings: Series::ALL.map(finding).into(),
+            note: "",
+            line: line!(),
+        }
     }
 
     fn too_much(&self) -> Claim {
@@ -127,6 +146,7 @@ impl Four<'_> {
             measure: "cumulative reward of 4 / 4 less that of 2 / 6",
             findings: Series::ALL.map(finding).into(),
             note: "",
+            line: line!(),
         }
     }
 
@@ -152,14 +172,24 @@ impl Four<'_> {
         let findings = [Series::Own, Series::Train].map(|series| self.growth(series, 4, measure::oscillation));
         let says = "Oscillation grows with J".to_owned();
         Claim {
-            says, measure: "oscillation of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6", findings: findings.into(), note: FEWER
+            says,
+            measure: "oscillation of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6",
+            findings: findings.into(),
+            note: FEWER,
+            line: line!(),
         }
     }
 
     fn peaks(&self) -> Claim {
         let findings = [Series::Own, Series::Train].map(|series| self.growth(series, 3, measure::peak));
         let says = "Peaks rise with J".to_owned();
-        Claim { says, measure: "peak of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6", findings: findings.into(), note: FEWER }
+        Claim {
+            says,
+            measure: "peak of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6",
+            findings: findings.into(),
+            note: FEWER,
+            line: line!(),
+        }
     }
 
     /// No reward is for tags around an answer, so what is learned of them is learned from answers that score.
@@ -184,6 +214,7 @@ impl Four<'_> {
             measure: "own reward, last less first rounds; nothing is paid for the tags as such",
             findings: vec![finding],
             note: "",
+            line: line!(),
         }
     }
 }
