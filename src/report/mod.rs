@@ -40,7 +40,7 @@ impl Summary {
     }
 }
 
-/// What [`write`] makes in a folder.
+/// What [`write()`] makes in a folder.
 pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, timings.md, cumulative.png, smoothed.png, raw.png, \
                          tasks.png, selection.png";
 
@@ -87,7 +87,7 @@ pub fn sweep_folders(dir: &Path) -> Result<Option<Vec<PathBuf>>> {
 /// Writes `sweep.md` and `sweep.png` into the folder of a sweep; returns the table.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_sweep(dir: &Path) -> Result<String> {
     sweep::write(dir)
 }
