@@ -23,9 +23,10 @@
 //! agent scores what it finds with its own verifiers; draws some of it; updates on that and all of
 //! its own; and a row of the record says what happened.
 //!
-//! Dimensions of tensors: `blocks` (rows with one prompt), `group` (rows a block), `rows`, `seq`
-//! (tokens a row), `tokens` (completion tokens of a batch, without padding), `heads`, `kv_heads`,
-//! `share` (query heads a key head), `head_dim`, `hidden`, `vocab`.
+//! Dimensions of tensors: `tokens` (those of all prompts and rows of a batch one after the other, without padding;
+//! of a loss, the completion tokens alone), `rows`, `heads`, `kv_heads`, `share` (query heads a key head), `head_dim`,
+//! `hidden`, `vocab`; where attention runs over padded blocks, `blocks` (rows with one prompt), `group` (rows a block)
+//! and `seq` (tokens a row).
 
 pub mod cli;
 pub mod experiment;
