@@ -201,13 +201,20 @@ fn a_sweep_is_compared_value_by_value() {
     assert!(folders.len() == 2 && folders[0].ends_with("3e-5") && folders[1].ends_with("1e-3"));
 }
 
-/// Every text in `results/` is what its CSV files give.
+/// Every text in `results/` is what its CSV files give. Where somebody has run an experiment again, which
+/// leaves checkpoints, it may be half done and is passed over.
 #[test]
 fn committed_tables_are_those_of_the_committed_csv_files() {
     let mut seen = 0;
     for experiment in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results")) {
         let copy = tempfile::tempdir().unwrap();
         if experiment.join("runs").is_dir() {
+            if folders(&experiment.join("runs"))
+                .iter()
+                .any(|mix| folders(mix).iter().any(|run| run.join("checkpoint").exists()))
+            {
+                continue;
+            }
             copy_csv(&experiment, copy.path());
             sapo::report::write(copy.path()).unwrap();
             seen += compare(&experiment, copy.path(), &["table.md", "table.csv", "claims.md", "budgets.md"]);
