@@ -1,6 +1,7 @@
 //! `sapo status`: how far the runs of a results folder have come.
 
 use crate::experiment::{Experiment, Results};
+use crate::report;
 use anyhow::Result;
 use comfy_table::{Table, presets};
 use std::collections::HashMap;
@@ -15,7 +16,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let experiment = Experiment::load(&args.dir.join("experiment.toml"), &[])?;
+    match report::sweep_folders(&args.dir)? {
+        Some(folders) => folders.iter().try_for_each(|dir| status(dir)),
+        None => status(&args.dir),
+    }
+}
+
+fn status(dir: &Path) -> Result<()> {
+    let experiment = Experiment::load(&dir.join("experiment.toml"), &[])?;
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["mix", "seed", "rounds", "own", "train", "held-out", "s a round"]);
@@ -23,7 +31,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let mut cells = 0;
     for seed in &experiment.seeds {
         for mix in &experiment.mixes {
-            let run = Results::run_path(&args.dir, *mix, *seed);
+            let run = Results::run_path(dir, *mix, *seed);
             let (last, seconds) = (last_round(&run), seconds(&run));
             let done = last.get("round").map_or(0.0, |round| round.round());
             let number = |name: &str| last.get(name).map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
@@ -39,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     }
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: {finished} of {cells} runs finished", args.dir.display())?;
+    writeln!(out, "{}: {finished} of {cells} runs finished", dir.display())?;
     writeln!(out, "{table}")?;
     match speed {
         _ if left == 0 => {}
