@@ -16,7 +16,7 @@ use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use marks::Marks;
 use row::Row;
-use rule::{Input, RULES, Rule};
+use rule::{Input, RULES, Rule, TRIED};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -127,12 +127,10 @@ fn is_clear(examples: &[Example]) -> bool {
     let Some((test, train)) = examples.split_last() else { return false };
     // What the first example shows rules out most rules, without a row being made.
     let marks = Marks::of(train[0].input.view(), &train[0].output);
-    let fits = |rule: &Rule| {
-        marks.include(rule.marks) && train.iter().all(|example| rule.maps(&example.input, &example.output))
-    };
+    let fits = |rule: &Rule| train.iter().all(|example| rule.maps(&example.input, &example.output));
     let other_answer = |rule: &Rule| rule.apply(&test.input).is_some_and(|row| row != test.output);
     test.input.row() != test.output
-        && !RULES.iter().filter(|rule| !rule.is_double()).any(|rule| fits(rule) && other_answer(rule))
+        && !TRIED.iter().any(|(own, rule)| marks.include(*own) && fits(rule) && other_answer(rule))
 }
 
 impl Task for Arc1d {

@@ -108,6 +108,10 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     rules
 });
 
+/// The rules to try on examples, with their marks beside each other: those that no other rule stands for.
+pub(super) static TRIED: LazyLock<Vec<(Marks, &'static Rule)>> =
+    LazyLock::new(|| RULES.iter().filter(|rule| !rule.is_double()).map(|rule| (rule.marks, rule)).collect());
+
 /// The rules that have one name.
 const SINGLE: [(&str, Kind); 23] = [
     ("block_scale_to_dot", Kind::ScaleToDot),
@@ -193,10 +197,20 @@ impl Rule {
                 let (first, last) = from.split_at(by);
                 last[0] == to[0] && to.strip_prefix(last) == Some(first)
             }
+            Kind::GravityWeighted if from.iter().any(|&color| color > 2) => false,
             Kind::Gravity | Kind::GravityCounting | Kind::GravityWeighted => {
                 let before = |a: &u8, b: &u8| *a != 0 || *b == 0;
                 to.is_sorted_by(|a, b| if self.mirrored { before(b, a) } else { before(a, b) })
             }
+            Kind::GravityOneStep => {
+                let first = |row: &[u8]| match self.mirrored {
+                    false => row.iter().position(|&color| color != 0),
+                    true => row.iter().rev().position(|&color| color != 0),
+                };
+                first(from).is_some_and(|at| first(to) == Some(at.saturating_sub(1)))
+            }
+            Kind::GravityAntigravity => from.iter().all(|&color| color <= 2),
+            Kind::CopyToDots { .. } => from[0] != 0 && from[0] == from[2] && from[0] == to[0],
             _ => true,
         }
     }
