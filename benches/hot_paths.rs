@@ -5,10 +5,9 @@
 use burn::module::Module;
 use burn::tensor::Device;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use sapo::learn::{Decoding, Example, LossType, Optimizer, TrainConfig, Update, generate};
+use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, generate};
 use sapo::model::weights::{self, Checkpoint};
 use sapo::model::{Decoder, ModelConfig};
-use sapo::rollout::ScaleRewards;
 use sapo::seed::Seed;
 use sapo::swarm::{Selection, draw};
 use std::hint::black_box;
@@ -48,25 +47,7 @@ fn decoding(max_completion_length: usize) -> Decoding {
 }
 
 fn train() -> TrainConfig {
-    TrainConfig {
-        learning_rate: 1e-5,
-        epsilon: 0.2,
-        epsilon_high: 0.28,
-        beta: 0.0,
-        loss_type: LossType::Bnpo,
-        scale_rewards: ScaleRewards::Group,
-        num_iterations: 1,
-        minibatch_size: 0,
-        micro_batch_size: 0,
-        gradient_checkpointing: false,
-        mask_truncated_completions: false,
-        max_grad_norm: 1.0,
-        adam_beta1: 0.9,
-        adam_beta2: 0.999,
-        adam_epsilon: 1e-8,
-        warmup_steps: 0,
-        max_bad_updates: 10,
-    }
+    TrainConfig { learning_rate: 1e-5, ..TrainConfig::default() }
 }
 
 fn examples() -> Vec<Example> {

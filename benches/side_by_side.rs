@@ -7,10 +7,9 @@ use burn::module::Module;
 use burn::tensor::Device;
 use rayon::ThreadPoolBuilder;
 use sapo::experiment::{Base, Experiment};
-use sapo::learn::{Decoding, Example, LossType, Optimizer, TrainConfig, Update, UpdateStats, generate};
+use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, UpdateStats, generate};
 use sapo::model::weights::{self, Checkpoint, Dtype};
 use sapo::model::{Decoder, ModelConfig};
-use sapo::rollout::ScaleRewards;
 use sapo::seed::Seed;
 use sapo::swarm::Workers;
 use serde::{Deserialize, Serialize};
@@ -121,25 +120,7 @@ fn wide(root: &Path, dir: &Path) -> Work {
 }
 
 fn train(learning_rate: f64) -> TrainConfig {
-    TrainConfig {
-        learning_rate,
-        epsilon: 0.2,
-        epsilon_high: 0.28,
-        beta: 0.0,
-        loss_type: LossType::Bnpo,
-        scale_rewards: ScaleRewards::Group,
-        num_iterations: 1,
-        minibatch_size: 0,
-        micro_batch_size: 0,
-        gradient_checkpointing: false,
-        mask_truncated_completions: false,
-        max_grad_norm: 1.0,
-        adam_beta1: 0.9,
-        adam_beta2: 0.999,
-        adam_epsilon: 1e-8,
-        warmup_steps: 0,
-        max_bad_updates: 10,
-    }
+    TrainConfig { learning_rate, ..TrainConfig::default() }
 }
 
 struct Agent {

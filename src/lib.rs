@@ -15,7 +15,7 @@
 //! | [`swarm`] | agents, bus, the round |
 //! | [`record`] | one row of `rounds.csv` |
 //! | [`experiment`] | the TOML, the runs, the results folder |
-//! | [`report`] | table and plots from CSV |
+//! | [`report`] | tables, plots and a page from CSV |
 //! | [`cli`] | the command line |
 //!
 //! A round in nine steps: a task makes a question; the tokenizer makes it a prompt; the policy

@@ -26,13 +26,13 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run an experiment: every mix and seed, then table and plots
+    /// Run an experiment: every mix and seed (and value of a sweep), then tables, plots and a page
     Run(run::Args),
     /// Say how far the runs of a results folder have come
     Status(status::Args),
     /// Read what was asked and answered in the rounds whose rollouts were kept
     Rollouts(rollouts::Args),
-    /// Make table and plots again, from the CSV files of a results folder
+    /// Make tables, plots and page again, from the CSV files of a results folder
     Report(report::Args),
     /// Validate an experiment and print what it will take
     Check(check::Args),

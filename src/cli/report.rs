@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Arguments of `sapo report`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A results folder
+    /// A results folder, of one experiment or of a sweep
     dir: PathBuf,
 }
 

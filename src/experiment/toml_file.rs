@@ -45,7 +45,10 @@ pub(super) fn load_all<T: DeserializeOwned>(file: &Path, overrides: &[String]) -
         return Ok(single(parse(&text, &name)?));
     }
     // the file by itself first, so that its own errors are not taken for those of an override
-    parse::<T>(&document.to_string(), &name)?;
+    match text.contains("extends") || sweep.is_some() {
+        true => parse_merged::<T>(&document, &name).map(drop)?,
+        false => parse::<T>(&text, &name).map(drop)?,
+    }
     for text in overrides {
         apply(&mut document, text).with_context(|| format!("--set {text}"))?;
     }
@@ -53,7 +56,7 @@ pub(super) fn load_all<T: DeserializeOwned>(file: &Path, overrides: &[String]) -
         [] => name,
         _ => format!("{name} with --set {}", overrides.join(" --set ")),
     };
-    let Some(sweep) = sweep else { return Ok(single(parse(&document.to_string(), &name)?)) };
+    let Some(sweep) = sweep else { return Ok(single(parse_merged(&document, &name)?)) };
     let (key, values) = swept(&sweep).with_context(|| name.clone())?;
     let overridden = overrides.iter().any(|text| text.split('=').next().is_some_and(|set| set.trim() == key));
     ensure!(!overridden, "{name}: {key} is swept, and cannot be set as well");
@@ -64,7 +67,7 @@ pub(super) fn load_all<T: DeserializeOwned>(file: &Path, overrides: &[String]) -
         ensure!(!reserved, "{name}: sweep.values: found {value}, expected what can be the name of a folder");
         ensure!(all.iter().all(|(other, _)| *other != label), "{name}: sweep.values: found {label} twice");
         apply(&mut document, &format!("{key}={value}")).with_context(|| format!("{name}: sweep.key"))?;
-        all.push((label, parse(&document.to_string(), &format!("{name} with {key} = {value}"))?));
+        all.push((label, parse_merged(&document, &format!("{name} with {key} = {value}"))?));
     }
     Ok(Sweep { key: Some(key), values: all })
 }
@@ -117,6 +120,17 @@ fn lay_over(lower: &mut dyn TableLike, upper: &dyn TableLike) {
 
 fn parse<T: DeserializeOwned>(text: &str, name: &str) -> Result<T> {
     toml::from_str(text).map_err(|e| anyhow!("{name}: {}", e.to_string().trim_end()))
+}
+
+/// The same for a text put together from several: its line numbers would be nobody's, so the line itself is shown.
+fn parse_merged<T: DeserializeOwned>(document: &DocumentMut, name: &str) -> Result<T> {
+    let text = document.to_string();
+    toml::from_str(&text).map_err(|e| {
+        let at = e.span().map_or(0, |span| span.start);
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let line = text[start..].lines().next().unwrap_or_default().trim();
+        anyhow!("{name}: `{line}`: {}", e.message())
+    })
 }
 
 /// Sets one key. A value that is no TOML is taken as a string, so quotes may be left out.
@@ -197,6 +211,16 @@ mod tests {
             all.iter().map(|(label, file)| (&label[..], file.rounds, &file.swarm.selection[..])).collect();
         assert_eq!(found, [("x_y", 5, "x y"), ("z", 5, "z")]);
         assert_eq!(all[0].1.swarm.seeds, [4]);
+    }
+
+    #[test]
+    fn a_bad_key_of_a_file_that_extends_another_is_shown_itself() {
+        let dir = files(&[
+            ("a.toml", "rounds = 3\n[swarm]\nselection = \"first\"\nseeds = [1]\n"),
+            ("b.toml", "extends = \"a.toml\"\n[swarm]\nseed = [4]\n"),
+        ]);
+        let message = format!("{:#}", load::<File>(&dir.path().join("b.toml"), &[]).unwrap_err());
+        assert!(message.contains("b.toml: `seed = [4]`: unknown field `seed`, expected"), "{message}");
     }
 
     #[test]

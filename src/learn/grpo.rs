@@ -80,6 +80,32 @@ fn max_bad_updates() -> usize {
     10
 }
 
+impl Default for TrainConfig {
+    /// GRPO as the paper uses it, one step a round over the whole training set, Adam as it is by default. An
+    /// experiment states every key itself; this is for tests and benches.
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-3,
+            epsilon: 0.2,
+            epsilon_high: 0.28,
+            beta: 0.0,
+            loss_type: LossType::Bnpo,
+            scale_rewards: ScaleRewards::Group,
+            num_iterations: 1,
+            minibatch_size: 0,
+            micro_batch_size: 0,
+            gradient_checkpointing: false,
+            mask_truncated_completions: false,
+            max_grad_norm: 1.0,
+            adam_beta1: 0.9,
+            adam_beta2: 0.999,
+            adam_epsilon: 1e-8,
+            warmup_steps: 0,
+            max_bad_updates: max_bad_updates(),
+        }
+    }
+}
+
 impl TrainConfig {
     /// # Errors
     /// Names the key, what it holds and what it may hold.

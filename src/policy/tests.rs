@@ -2,9 +2,9 @@
 
 use super::qwen::{Language, QwenPolicy};
 use super::{Decoding, Policy, TrainConfig, TrainingRollout};
-use crate::learn::{Example, LossType};
+use crate::learn::Example;
 use crate::model::{ModelConfig, weights};
-use crate::rollout::{AgentId, Completion, FinishReason, Question, Rollout, ScaleRewards, Token};
+use crate::rollout::{AgentId, Completion, FinishReason, Question, Rollout, Token};
 use crate::seed::Seed;
 use crate::tokenizer::{self, Tokenizer};
 use burn::tensor::{DType, Device};
@@ -30,25 +30,7 @@ fn policy_in(half: bool) -> (QwenPolicy, Arc<Tokenizer>) {
     }))
     .unwrap();
     let model = weights::random(&config, Seed::new(1), &Device::flex().autodiff());
-    let train = TrainConfig {
-        learning_rate: 1e-3,
-        epsilon: 0.2,
-        epsilon_high: 0.28,
-        beta: 0.0,
-        loss_type: LossType::Bnpo,
-        scale_rewards: ScaleRewards::Group,
-        num_iterations: 1,
-        minibatch_size: 0,
-        micro_batch_size: 0,
-        gradient_checkpointing: false,
-        mask_truncated_completions: false,
-        max_grad_norm: 1.0,
-        adam_beta1: 0.9,
-        adam_beta2: 0.999,
-        adam_epsilon: 1e-8,
-        warmup_steps: 0,
-        max_bad_updates: 10,
-    };
+    let train = TrainConfig::default();
     let language = Language {
         tokenizer: Arc::clone(&tokenizer),
         system_prompt: None,

@@ -40,7 +40,7 @@ fn block(title: &str, unit: &str, runs: &[Run], cost: &dyn Fn(&Run) -> Option<Ve
         let over = |of: &dyn Fn(&Run) -> Option<f64>| -> Option<Estimate> {
             estimate(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
         };
-        let round = over(&|run| rounds_for(&cost(run)?, spent));
+        let round = over(&|run| Some(measure::round_of(&cost(run)?, spent)? as f64));
         let then = over(&|run| measure::held_out_after(run, &cost(run)?, spent));
         let end = over(&|run| measure::every_round(run, Series::Eval).and(measure::final_eval(run)));
         let all = over(&total);
@@ -55,26 +55,4 @@ fn block(title: &str, unit: &str, runs: &[Run], cost: &dyn Fn(&Run) -> Option<Ve
         );
     }
     text
-}
-
-/// In which round so much is spent.
-fn rounds_for(cost: &[f64], spent: f64) -> Option<f64> {
-    let mut sum = 0.0;
-    let last = cost.iter().position(|cost| {
-        sum += cost;
-        sum >= spent * (1.0 - 1e-9)
-    })?;
-    Some((last + 1) as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_round_in_which_a_budget_is_spent() {
-        assert_eq!(rounds_for(&[2.0, 2.0, 2.0], 4.0), Some(2.0));
-        assert_eq!(rounds_for(&[2.0, 2.0, 2.0], 4.1), Some(3.0));
-        assert_eq!(rounds_for(&[2.0], 3.0), None);
-    }
 }

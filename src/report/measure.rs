@@ -102,16 +102,20 @@ pub(super) fn peak(run: &Run, series: Series) -> Option<f64> {
     run.reward(series).iter().flatten().copied().flatten().reduce(f64::max)
 }
 
-/// The held-out reward, the mean over agents, after as many rounds as `spent` allows of what each round cost;
-/// none when a run is over before.
-pub(super) fn held_out_after(run: &Run, cost: &[f64], spent: f64) -> Option<f64> {
+/// In which round so much is spent of what each round cost, counted from 1; none when a run is over before.
+pub(super) fn round_of(cost: &[f64], spent: f64) -> Option<usize> {
     let mut sum = 0.0;
     let last = cost.iter().position(|cost| {
         sum += cost;
         sum >= spent * (1.0 - 1e-9)
-    })?;
-    let agents = every_round(run, Series::Eval)?;
-    mean(agents.iter().map(|agent| agent[last]))
+    });
+    last.map(|last| last + 1)
+}
+
+/// The held-out reward, the mean over agents, in that round.
+pub(super) fn held_out_after(run: &Run, cost: &[f64], spent: f64) -> Option<f64> {
+    let (round, agents) = (round_of(cost, spent)?, every_round(run, Series::Eval)?);
+    mean(agents.iter().map(|agent| agent[round - 1]))
 }
 
 #[cfg(test)]
@@ -167,6 +171,13 @@ mod tests {
         close(gain(&run, &base, Series::Own), 100.0);
         assert_eq!(gain(&run, &base, Series::Train), None, "nothing to divide by");
         assert_eq!(gain(&run, &base, Series::Eval), None, "never evaluated");
+    }
+
+    #[test]
+    fn the_round_in_which_a_budget_is_spent() {
+        assert_eq!(round_of(&[2.0, 2.0, 2.0], 4.0), Some(2));
+        assert_eq!(round_of(&[2.0, 2.0, 2.0], 4.1), Some(3));
+        assert_eq!(round_of(&[2.0], 3.0), None);
     }
 
     #[test]

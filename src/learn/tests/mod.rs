@@ -7,7 +7,6 @@ use super::batch::{Batch, Example};
 use super::grpo::{LossType, TrainConfig, Update, token_loss};
 use super::{Decoding, Optimizer, OptimizerConfig, generate, head};
 use crate::model::{Decoder, ModelConfig, weights};
-use crate::rollout::ScaleRewards;
 use crate::seed::Seed;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsAccumulator, GradientsParams};
@@ -63,25 +62,7 @@ fn examples() -> Vec<Example> {
 }
 
 fn config(loss_type: LossType) -> TrainConfig {
-    TrainConfig {
-        learning_rate: 1e-2,
-        epsilon: 0.2,
-        epsilon_high: 0.28,
-        beta: 0.0,
-        loss_type,
-        scale_rewards: ScaleRewards::Group,
-        num_iterations: 1,
-        minibatch_size: 0,
-        micro_batch_size: 0,
-        gradient_checkpointing: false,
-        mask_truncated_completions: false,
-        max_grad_norm: 0.0,
-        adam_beta1: 0.9,
-        adam_beta2: 0.999,
-        adam_epsilon: 1e-8,
-        warmup_steps: 0,
-        max_bad_updates: 10,
-    }
+    TrainConfig { learning_rate: 1e-2, loss_type, max_grad_norm: 0.0, ..TrainConfig::default() }
 }
 
 const LOSS_TYPES: [LossType; 4] = [LossType::Bnpo, LossType::Grpo, LossType::DrGrpo, LossType::Dapo];
