@@ -49,11 +49,13 @@ pub(super) fn draw(kind: Kind, rng: &mut Rng, n: usize) -> Option<Row> {
 }
 
 /// A number, both ends included.
+#[inline]
 fn between(rng: &mut Rng, low: usize, high: usize) -> usize {
     rng.int(low as i64, high as i64) as usize
 }
 
 /// A colour, both ends included.
+#[inline]
 fn color(rng: &mut Rng, low: u8, high: u8) -> u8 {
     rng.int(low.into(), high.into()) as u8
 }

@@ -9,6 +9,7 @@ mod marks;
 mod outputs;
 mod row;
 mod rule;
+mod window;
 
 use super::form::Form;
 use super::{Scoring, Task, check, score};
@@ -85,10 +86,8 @@ impl Arc1d {
             let rule = rng.choose(&RULES);
             let length = rng.int(self.config.min_size as i64, self.config.max_size as i64) as usize;
             for _ in 0..MOST_EXAMPLES {
-                let drawn: Option<Vec<Example>> =
-                    (0..=self.config.num_train).map(|_| Example::draw(rule, rng, length)).collect();
-                let Some(examples) = drawn else { break };
-                if is_clear(&examples) {
+                let Some(examples) = self.examples(rule, rng, length) else { break };
+                if is_clear(rule, &examples) {
                     return (rule, examples);
                 }
                 last = Some((rule, examples));
@@ -96,9 +95,18 @@ impl Arc1d {
         }
         last.expect("most rules have rows of every length")
     }
+
+    fn examples(&self, rule: &Rule, rng: &mut Rng, length: usize) -> Option<Vec<Example>> {
+        let mut examples = Vec::with_capacity(self.config.num_train + 1);
+        for _ in 0..=self.config.num_train {
+            examples.push(Example::draw(rule, rng, length)?);
+        }
+        Some(examples)
+    }
 }
 
 /// A row and what the rule makes of it.
+#[derive(Debug)]
 struct Example {
     input: Input,
     output: Row,
@@ -107,7 +115,7 @@ struct Example {
 impl Example {
     fn draw(rule: &Rule, rng: &mut Rng, length: usize) -> Option<Self> {
         (0..MOST_DRAWS).find_map(|_| {
-            let input = Input::new(rule.draw(rng, length)?);
+            let input = rule.draw(rng, length)?;
             let output = rule.apply(&input)?;
             Some(Self { input, output })
         })
@@ -122,15 +130,15 @@ impl Example {
     }
 }
 
-/// True where a copy of the input is wrong and every rule that fits the examples gives the same answer.
-fn is_clear(examples: &[Example]) -> bool {
+/// True where a copy of the input is wrong and every rule that fits the examples of one gives its answer.
+fn is_clear(rule: &Rule, examples: &[Example]) -> bool {
     let Some((test, train)) = examples.split_last() else { return false };
     // What the first example shows rules out most rules, without a row being made.
-    let marks = Marks::of(train[0].input.view(), &train[0].output);
-    let fits = |rule: &Rule| train.iter().all(|example| rule.maps(&example.input, &example.output));
-    let other_answer = |rule: &Rule| rule.apply(&test.input).is_some_and(|row| row != test.output);
-    test.input.row() != test.output
-        && !TRIED.iter().any(|(own, rule)| marks.include(*own) && fits(rule) && other_answer(rule))
+    let marks = Marks::of(train[0].input.row(), &train[0].output);
+    let fits = |other: &Rule| train.iter().all(|example| other.maps(&example.input, &example.output));
+    let another_answer = |other: &Rule| other.apply(&test.input).is_some_and(|row| row != test.output);
+    let misleads = |other: &Rule| other.cover != rule.cover && fits(other) && another_answer(other);
+    test.input.row() != test.output && !TRIED.iter().any(|(own, other)| marks.include(*own) && misleads(other))
 }
 
 impl Task for Arc1d {
@@ -141,20 +149,21 @@ impl Task for Arc1d {
     fn question(&self, seed: Seed) -> Question {
         let (rule, examples) = self.draw(&mut seed.rng());
         let (test, train) = examples.split_last().expect("the test row comes last");
-        let mut text = String::with_capacity(4 * (train.len() + 1) * (test.input.row().len() + 8) + 100);
-        text.push_str("One rule turns every input into its output.\n");
+        let mut text = Vec::with_capacity(4 * (train.len() + 1) * (test.input.row().len() + 8) + 100);
+        text.extend_from_slice(b"One rule turns every input into its output.\n");
         for example in train {
-            text.push_str("Input: ");
+            text.extend_from_slice(b"Input: ");
             write_cells(example.input.row(), &mut text);
-            text.push_str("\nOutput: ");
+            text.extend_from_slice(b"\nOutput: ");
             write_cells(&example.output, &mut text);
-            text.push('\n');
+            text.push(b'\n');
         }
-        text.push_str("Answer with the output for this row, numbers with spaces between.\nInput: ");
+        text.extend_from_slice(b"Answer with the output for this row, numbers with spaces between.\nInput: ");
         write_cells(test.input.row(), &mut text);
-        let mut answer = String::with_capacity(2 * test.output.len());
+        let mut answer = Vec::with_capacity(2 * test.output.len());
         write_cells(&test.output, &mut answer);
-        self.form.question(text, Some(answer), move || {
+        let ascii = |text| String::from_utf8(text).expect("it is ASCII");
+        self.form.question(ascii(text), Some(ascii(answer)), move || {
             let (test, train) = examples.split_last().expect("the test row comes last");
             let train = train.iter().map(Example::metadata).collect();
             [rule.name.as_str().into(), test.input.row().len().into(), train, test.metadata()]
@@ -174,11 +183,12 @@ impl Task for Arc1d {
 }
 
 /// Digits with spaces between.
-fn write_cells(row: &[u8], text: &mut String) {
-    for cells in row.chunks(32) {
-        let mut bytes = [b' '; 64];
-        bytes.iter_mut().step_by(2).zip(cells).for_each(|(byte, cell)| *byte = b'0' + cell);
-        text.push_str(str::from_utf8(&bytes[..2 * cells.len()]).expect("digits are UTF-8"));
+fn write_cells(row: &[u8], text: &mut Vec<u8>) {
+    let start = text.len();
+    text.resize(start + 2 * row.len(), b' ');
+    let pairs = text[start..].as_chunks_mut().0;
+    for (i, pair) in pairs.iter_mut().enumerate() {
+        *pair = [b'0' + row[i], b' '];
     }
     text.pop();
 }
@@ -280,15 +290,33 @@ mod tests {
     #[test]
     fn no_rule_is_ruled_out_wrongly() {
         let mut rng = Seed::new(6).rng();
-        for length in [8, 12, 30] {
-            let rows: Vec<Input> =
-                (0..300).filter_map(|i| RULES[i % RULES.len()].draw(&mut rng, length)).map(Input::new).collect();
+        for length in [8, 12, 30, 63, 64, 65, 130] {
+            let rows: Vec<Input> = (0..300).filter_map(|i| RULES[i % RULES.len()].draw(&mut rng, length)).collect();
             for (rule, input) in RULES.iter().flat_map(|rule| rows.iter().map(move |row| (rule, row))) {
                 let Some(output) = rule.apply(input) else { continue };
-                assert!(Marks::of(input.view(), &output).include(rule.marks), "{} {:?}", rule.name, input.row());
+                assert!(Marks::of(input.row(), &output).include(rule.marks), "{} {:?}", rule.name, input.row());
                 assert!(rule.maps(input, &output), "{} {:?}", rule.name, input.row());
             }
         }
+    }
+
+    #[test]
+    fn examples_are_clear_where_no_rule_of_all_misleads() {
+        let mut rng = Seed::new(8).rng();
+        let mut unclear = 0;
+        for (i, length) in [8, 12, 70].repeat(1400).into_iter().enumerate() {
+            let rule = &RULES[i % RULES.len()];
+            let examples = [(); 2].map(|()| Example::draw(rule, &mut rng, length).unwrap());
+            let [train, test] = &examples;
+            let misleads = |other: &Rule| {
+                other.apply(&train.input).is_some_and(|row| row == train.output)
+                    && other.apply(&test.input).is_some_and(|row| row != test.output)
+            };
+            let clear = test.input.row() != test.output && !RULES.iter().any(misleads);
+            assert_eq!(is_clear(rule, &examples), clear, "{} {examples:?}", rule.name);
+            unclear += u32::from(!clear);
+        }
+        assert!((100..3000).contains(&unclear), "{unclear}");
     }
 
     #[test]

@@ -41,9 +41,8 @@ pub(super) fn output(kind: Kind, view: &View) -> Option<Row> {
 }
 
 fn turned(row: &[u8], by: usize) -> Row {
-    let mut out = row.to_vec();
-    out.rotate_right(by % row.len());
-    out
+    let (first, last) = row.split_at(row.len() - by);
+    [last, first].concat()
 }
 
 /// The one block moved to the right, where there is room.
@@ -62,7 +61,7 @@ fn packed(row: &[u8], color: impl Fn(u8) -> u8) -> Row {
 
 /// All 2s at the left end; the 1s at the right end, or right behind them.
 fn two_colors(view: &View, apart: bool) -> Option<Row> {
-    if view.runs().iter().any(|run| run.color > 2) {
+    if view.row.iter().any(|&color| color > 2) {
         return None;
     }
     let count = |color| view.row.iter().filter(|cell| **cell == color).count();
@@ -73,12 +72,12 @@ fn two_colors(view: &View, apart: bool) -> Option<Row> {
     Some(out)
 }
 
+/// Every cell one step to the left but those that have no empty cell before them.
 fn one_step(row: &[u8]) -> Row {
     let mut out = row.to_vec();
-    for i in 1..out.len() {
-        if out[i] != 0 && out[i - 1] == 0 {
-            out.swap(i, i - 1);
-        }
+    if let Some(gap) = row.iter().position(|&color| color == 0) {
+        out.remove(gap);
+        out.push(0);
     }
     out
 }
@@ -222,9 +221,7 @@ fn recolor_from_palette(view: &View) -> Option<Row> {
 }
 
 fn color_left_halves(view: &View) -> Option<Row> {
-    if view.runs().iter().any(|run| run.color != 2) {
-        return None;
-    }
+    view.color().filter(|&color| color == 2)?;
     let mut out = view.row.clone();
     for run in view.runs() {
         paint(&mut out, run.start, run.length / 2, 8);

@@ -32,19 +32,23 @@ impl View {
         Self { row, runs: OnceCell::new() }
     }
 
+    /// The row read from right to left.
+    pub(super) fn mirrored(&self) -> Self {
+        let mut row = self.row.clone();
+        row.reverse();
+        Self::new(row)
+    }
+
     /// Its runs from left to right.
     pub(super) fn runs(&self) -> &[Run] {
         self.runs.get_or_init(|| {
             let mut runs = Vec::with_capacity(self.len());
-            let mut end = 0;
-            while let Some(&color) = self.row.get(end) {
-                let start = end;
-                while self.row.get(end) == Some(&color) {
-                    end += 1;
+            let mut start = 0;
+            for cells in self.row.chunk_by(PartialEq::eq) {
+                if cells[0] != 0 {
+                    runs.push(Run { start, length: cells.len(), color: cells[0] });
                 }
-                if color != 0 {
-                    runs.push(Run { start, length: end - start, color });
-                }
+                start += cells.len();
             }
             runs
         })
@@ -65,15 +69,15 @@ impl View {
 
     /// First cell and end of the one stretch without an empty cell inside; `None` for none or several.
     pub(super) fn block(&self) -> Option<(usize, usize)> {
-        let (first, last) = (self.runs().first()?, self.runs().last()?);
-        let filled: usize = self.runs().iter().map(|run| run.length).sum();
-        (filled == last.end() - first.start).then(|| (first.start, last.end()))
+        let filled = |color: &u8| *color != 0;
+        let (start, last) = (self.row.iter().position(filled)?, self.row.iter().rposition(filled)?);
+        self.row[start..last].iter().all(filled).then_some((start, last + 1))
     }
 
-    /// The colour of all runs, where they have the same.
+    /// The colour of all cells that are not empty, where they have the same.
     pub(super) fn color(&self) -> Option<u8> {
-        let color = self.runs().first()?.color;
-        self.runs().iter().all(|run| run.color == color).then_some(color)
+        let color = *self.row.iter().find(|color| **color != 0)?;
+        self.row.iter().all(|&other| other == 0 || other == color).then_some(color)
     }
 
     /// A single cell of the colour and the one run beside it; `None` for anything else.

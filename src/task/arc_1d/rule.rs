@@ -67,6 +67,8 @@ pub(super) struct Rule {
     pub(super) mirrored: bool,
     /// What every input and its output have.
     pub(super) marks: Marks,
+    /// Index of the rule that does the same wherever this one says anything.
+    pub(super) cover: usize,
 }
 
 /// All 70, in the order of reasoning-gym.
@@ -74,8 +76,9 @@ pub(super) struct Rule {
 /// Its names for gravity are kept, though "right" packs to the left.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let mut rules = Vec::new();
-    let mut add =
-        |name: String, kind: Kind, mirrored| rules.push(Rule { name, kind, mirrored, marks: Marks::of_kind(kind) });
+    let mut add = |name: String, kind: Kind, mirrored| {
+        rules.push(Rule { name, kind, mirrored, marks: Marks::of_rule(kind, mirrored), cover: 0 });
+    };
     for wrapped in [false, true] {
         for (side, mirrored) in [("right", false), ("left", true)] {
             for (colors, colorful) in [("solid", false), ("colorful", true)] {
@@ -105,12 +108,19 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     for (name, kind) in SINGLE {
         add(name.to_owned(), kind, false);
     }
+    for i in 0..rules.len() {
+        let (widest, mirrored) = (rules[i].kind.widest(), rules[i].mirrored);
+        let covers = |rule: &Rule| (rule.kind, rule.mirrored) == (widest, mirrored);
+        rules[i].cover = rules.iter().position(covers).expect("the widest kind has a rule");
+    }
     rules
 });
 
-/// The rules to try on examples, with their marks beside each other: those that no other rule stands for.
-pub(super) static TRIED: LazyLock<Vec<(Marks, &'static Rule)>> =
-    LazyLock::new(|| RULES.iter().filter(|rule| !rule.is_double()).map(|rule| (rule.marks, rule)).collect());
+/// The rules to try on examples, with their marks beside each other: those that no other rule covers.
+pub(super) static TRIED: LazyLock<Vec<(Marks, &'static Rule)>> = LazyLock::new(|| {
+    let covers = RULES.iter().enumerate().filter(|(i, rule)| rule.cover == *i);
+    covers.map(|(_, rule)| (rule.marks, rule)).collect()
+});
 
 /// The rules that have one name.
 const SINGLE: [(&str, Kind); 23] = [
@@ -155,23 +165,21 @@ impl Input {
         &self.view.row
     }
 
-    pub(super) fn view(&self) -> &View {
-        &self.view
+    fn mirrored(&self) -> &View {
+        self.mirrored.get_or_init(|| self.view.mirrored())
     }
 
-    fn mirrored(&self) -> &View {
-        self.mirrored.get_or_init(|| View::new(self.view.row.iter().rev().copied().collect()))
+    /// The mirrored row, which has this one as its mirrored one.
+    fn turned(self) -> Self {
+        Self { view: self.view.mirrored(), mirrored: self.view.into() }
     }
 }
 
 impl Rule {
     /// A row that the rule is about; `None` where the draw does not fit, and is to be repeated.
-    pub(super) fn draw(&self, rng: &mut Rng, length: usize) -> Option<Row> {
-        let mut row = inputs::draw(self.kind, rng, length)?;
-        if self.mirrored {
-            row.reverse();
-        }
-        Some(row)
+    pub(super) fn draw(&self, rng: &mut Rng, length: usize) -> Option<Input> {
+        let row = inputs::draw(self.kind, rng, length)?;
+        Some(if self.mirrored { Input::new(row).turned() } else { Input::new(row) })
     }
 
     /// What the rule makes of a row; `None` where it says nothing about such a row.
@@ -184,42 +192,42 @@ impl Rule {
         Some(row)
     }
 
-    /// True where the rule makes the row of the other.
+    /// True where the rule makes the output of the input; no row is made to see it of the rules that are
+    /// tried most.
     pub(super) fn maps(&self, input: &Input, output: &[u8]) -> bool {
-        self.may_map(input.row(), output) && self.apply(input).is_some_and(|row| row == output)
-    }
-
-    /// False for most rows that the rule does not map, without a new one being made.
-    fn may_map(&self, from: &[u8], to: &[u8]) -> bool {
+        let row = input.row();
         match self.kind {
-            Kind::Wrap { by, .. } | Kind::Move { by, .. } => {
-                let by = if self.mirrored { by } else { from.len() - by };
-                let (first, last) = from.split_at(by);
-                last[0] == to[0] && to.strip_prefix(last) == Some(first)
+            Kind::Wrap { by, .. } => {
+                let (first, last) = row.split_at(if self.mirrored { by } else { row.len() - by });
+                last[0] == output[0] && is_joined(output, [last, first])
             }
-            Kind::GravityWeighted if from.iter().any(|&color| color > 2) => false,
-            Kind::Gravity | Kind::GravityCounting | Kind::GravityWeighted => {
-                let before = |a: &u8, b: &u8| *a != 0 || *b == 0;
-                to.is_sorted_by(|a, b| if self.mirrored { before(b, a) } else { before(a, b) })
+            Kind::GravityOneStep if self.mirrored => {
+                let gap = row.iter().rposition(|&color| color == 0);
+                gap.map_or(output == row, |gap| is_joined(output, [&[0], &row[..gap], &row[gap + 1..]]))
             }
             Kind::GravityOneStep => {
-                let first = |row: &[u8]| match self.mirrored {
-                    false => row.iter().position(|&color| color != 0),
-                    true => row.iter().rev().position(|&color| color != 0),
-                };
-                first(from).is_some_and(|at| first(to) == Some(at.saturating_sub(1)))
+                let gap = row.iter().position(|&color| color == 0);
+                gap.map_or(output == row, |gap| is_joined(output, [&row[..gap], &row[gap + 1..], &[0]]))
             }
-            Kind::GravityAntigravity => from.iter().all(|&color| color <= 2),
-            Kind::CopyToDots { .. } => from[0] != 0 && from[0] == from[2] && from[0] == to[0],
-            _ => true,
+            _ => self.apply(input).is_some_and(|made| made == output),
         }
     }
+}
 
-    /// True where another rule always does the same, and need not be tried as well.
-    pub(super) fn is_double(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Move { colorful: false, .. } | Kind::Wrap { colorful: false, .. } | Kind::Reflect { random: false }
-        )
+/// True where the row is made of these parts.
+fn is_joined<const N: usize>(mut row: &[u8], parts: [&[u8]; N]) -> bool {
+    parts.iter().all(|part| row.strip_prefix(*part).map(|rest| row = rest).is_some())
+}
+
+impl Kind {
+    /// The kind that does the same wherever this one says anything, and says something about the most rows.
+    fn widest(self) -> Self {
+        match self {
+            Self::Move { by, .. } | Self::Wrap { by, .. } => Self::Wrap { by, colorful: true },
+            Self::CopyToDots { .. } => Self::CopyToDots { own_color: true },
+            Self::Reflect { .. } => Self::Reflect { random: true },
+            Self::SortSequence => Self::SortBlocks,
+            _ => self,
+        }
     }
 }
