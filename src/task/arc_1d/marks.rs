@@ -12,7 +12,7 @@ pub(super) struct Marks(u32);
 impl Marks {
     const NONE: Self = Self(0);
     /// The output may have the cells of the input in another order.
-    const SAME_CELLS: Self = Self(1);
+    const LIKE_CELLS: Self = Self(1);
     /// The same cells are empty in both.
     const SAME_PLACES: Self = Self(1 << 1);
     /// No filled cell stays filled.
@@ -119,7 +119,7 @@ impl Marks {
             marks = if cells == 0 { marks } else { marks.and(Self::color(color)) };
         }
         for (is, mark) in [
-            (before.is_like(&after), Self::SAME_CELLS),
+            (before.is_like(&after), Self::LIKE_CELLS),
             (moved == 0, Self::SAME_PLACES),
             (stayed == 0, Self::OTHER_PLACES),
             (after.filled <= before.filled, Self::NOT_MORE),
@@ -144,7 +144,7 @@ impl Marks {
 
     /// The marks that every row and its output have, whatever the rule of this kind makes of it.
     pub(super) fn of_rule(kind: Kind, mirrored: bool) -> Self {
-        let moved = Self::SAME_CELLS.and(Self::NOT_MORE).and(Self::NOT_FEWER);
+        let moved = Self::LIKE_CELLS.and(Self::NOT_MORE).and(Self::NOT_FEWER);
         let recolored = Self::SAME_PLACES.and(Self::NOT_MORE).and(Self::NOT_FEWER);
         let (filled, cleared) = (Self::NOT_FEWER, Self::NOT_MORE);
         let grown = filled.and(Self::KEPT);

@@ -32,7 +32,7 @@ impl Planes {
     }
 
     /// What is set in any of them.
-    pub(super) fn any(self) -> u64 {
+    fn any(self) -> u64 {
         let Self([a, b, c, d]) = self;
         a | b | c | d
     }
