@@ -39,15 +39,25 @@ fn tokens(seed: u64, len: usize) -> Vec<u32> {
 }
 
 fn prompts() -> Vec<Vec<u32>> {
-    (0..PROMPTS as u64).map(|i| tokens(i, PROMPT_TOKENS)).collect()
+    (0..PROMPTS as u64)
+        .map(|i| tokens(i, PROMPT_TOKENS))
+        .collect()
 }
 
 fn decoding(max_completion_length: usize) -> Decoding {
-    Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length }
+    Decoding {
+        temperature: 1.0,
+        top_k: 0,
+        top_p: 1.0,
+        max_completion_length,
+    }
 }
 
 fn train() -> TrainConfig {
-    TrainConfig { learning_rate: 1e-5, ..TrainConfig::default() }
+    TrainConfig {
+        learning_rate: 1e-5,
+        ..TrainConfig::default()
+    }
 }
 
 fn examples() -> Vec<Example> {
@@ -66,7 +76,9 @@ fn hot_paths(c: &mut Criterion) {
     let plain = model.valid();
     let prompts = prompts();
     let rows: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
-    c.bench_function("prefill 8 x 40", |b| b.iter(|| black_box(plain.start(&rows, GROUP, 2))));
+    c.bench_function("prefill 8 x 40", |b| {
+        b.iter(|| black_box(plain.start(&rows, GROUP, 2)))
+    });
 
     let last = vec![5; PROMPTS * GROUP];
     c.bench_function("decode step, 64 rows", |b| {
@@ -77,7 +89,16 @@ fn hot_paths(c: &mut Criterion) {
         );
     });
     c.bench_function("generate 64 x 16", |b| {
-        b.iter(|| generate(&plain, &prompts, GROUP, &decoding(COMPLETION_TOKENS), &[], Seed::new(1)));
+        b.iter(|| {
+            generate(
+                &plain,
+                &prompts,
+                GROUP,
+                &decoding(COMPLETION_TOKENS),
+                &[],
+                Seed::new(1),
+            )
+        });
     });
 
     let config = train();
@@ -91,22 +112,41 @@ fn hot_paths(c: &mut Criterion) {
     let examples = examples();
     c.bench_function("update 64 x 16", |b| {
         b.iter_batched(
-            || (model.clone().fork(&model.device()), Optimizer::new(config.optimizer())),
+            || {
+                (
+                    model.clone().fork(&model.device()),
+                    Optimizer::new(config.optimizer()),
+                )
+            },
             |(model, mut optimizer)| update.run(model, &mut optimizer, &examples),
             BatchSize::SmallInput,
         );
     });
 
-    let rewards: Vec<Vec<f64>> = (0..56).map(|i| (0..8).map(|j| f64::from(u8::from(j < i % 9))).collect()).collect();
+    let rewards: Vec<Vec<f64>> = (0..56)
+        .map(|i| (0..8).map(|j| f64::from(u8::from(j < i % 9))).collect())
+        .collect();
     let rewards: Vec<&[f64]> = rewards.iter().map(Vec::as_slice).collect();
     let authors: Vec<u16> = (0..56).map(|i| i / 8).collect();
     c.bench_function("draw 4 of 56", |b| {
-        b.iter(|| draw(Selection::NonzeroAdvantage, &rewards, &authors, 4, Seed::new(1), Seed::new(2)));
+        b.iter(|| {
+            draw(
+                Selection::NonzeroAdvantage,
+                &rewards,
+                &authors,
+                4,
+                Seed::new(1),
+                Seed::new(2),
+            )
+        });
     });
 }
 
 fn one_thread(c: &mut Criterion) {
-    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first use of the global pool");
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build_global()
+        .expect("the first use of the global pool");
     hot_paths(c);
 }
 

@@ -46,10 +46,17 @@ fn measure(what: &'static str, agents: usize, length: usize) -> Point {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let base = root.join("experiments/ablation.toml");
     let text = EXPERIMENT.replace("ablation.toml", base.to_str().expect("a path in UTF-8"));
-    let (file, shape) = (dir.path().join("scaling.toml"), dir.path().join("shape.json"));
+    let (file, shape) = (
+        dir.path().join("scaling.toml"),
+        dir.path().join("shape.json"),
+    );
     std::fs::write(&file, text).expect("the folder can be written");
-    let config = std::fs::read_to_string(root.join("models/tiny/config.json")).expect("the embedded model is there");
-    let config = config.replace("\"max_position_embeddings\": 256", "\"max_position_embeddings\": 1024");
+    let config = std::fs::read_to_string(root.join("models/tiny/config.json"))
+        .expect("the embedded model is there");
+    let config = config.replace(
+        "\"max_position_embeddings\": 256",
+        "\"max_position_embeddings\": 1024",
+    );
     std::fs::write(&shape, config).expect("the folder can be written");
     let out = dir.path().join("out");
     let mut child = Command::new(env!("CARGO_BIN_EXE_sapo"))
@@ -74,22 +81,45 @@ fn measure(what: &'static str, agents: usize, length: usize) -> Point {
         peak = peak.max(kib.unwrap_or(0.0) / 1024.0);
         std::thread::sleep(Duration::from_millis(5));
     }
-    let csv = std::fs::read_to_string(out.join("runs/4-4/seed-1/timings.csv")).expect("the run was made");
-    let row = |line: &str| line.split(',').skip(1).filter_map(|cell| cell.parse::<f64>().ok()).sum::<f64>();
+    let csv =
+        std::fs::read_to_string(out.join("runs/4-4/seed-1/timings.csv")).expect("the run was made");
+    let row = |line: &str| {
+        line.split(',')
+            .skip(1)
+            .filter_map(|cell| cell.parse::<f64>().ok())
+            .sum::<f64>()
+    };
     let mut rounds: Vec<f64> = csv.lines().skip(1).map(row).collect();
     assert_eq!(rounds.len(), ROUNDS);
     rounds.sort_by(f64::total_cmp);
-    Point { what, agents, length, seconds: rounds[ROUNDS / 2], mib: peak }
+    Point {
+        what,
+        agents,
+        length,
+        seconds: rounds[ROUNDS / 2],
+        mib: peak,
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "for whoever runs it")]
 fn main() {
-    let Some(dir) = std::env::args().skip(1).find(|argument| !argument.starts_with('-')) else { return };
+    let Some(dir) = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'))
+    else {
+        return;
+    };
     let agents = AGENTS.map(|agents| ("agents", agents, 32));
     let lengths = LENGTHS.map(|length| ("length", 8, length));
     let mut text = "what,agents,completion_length,round_s,memory_mib\n".to_owned();
     for (what, agents, length) in agents.into_iter().chain(lengths) {
-        let Point { what, agents, length, seconds, mib } = measure(what, agents, length);
+        let Point {
+            what,
+            agents,
+            length,
+            seconds,
+            mib,
+        } = measure(what, agents, length);
         let line = format!("{what},{agents},{length},{seconds:.3},{mib:.0}\n");
         print!("{line}");
         text += &line;

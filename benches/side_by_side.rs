@@ -47,39 +47,76 @@ impl Work {
     fn examples(&self, agent: usize, all_signal: bool) -> Vec<Example> {
         let mut examples = Vec::new();
         for (group, completions) in self.completions[agent].iter().enumerate() {
-            let size = if all_signal || self.signal[agent][group] { 1.0 } else { 0.0 };
-            examples.extend(completions.iter().enumerate().map(|(i, completion)| Example {
-                prompt: self.prompts[agent][group].clone(),
-                completion: completion.clone(),
-                advantage: if i % 2 == 0 { size } else { -size },
-                truncated: false,
-                foreign: false,
-            }));
+            let size = if all_signal || self.signal[agent][group] {
+                1.0
+            } else {
+                0.0
+            };
+            examples.extend(
+                completions
+                    .iter()
+                    .enumerate()
+                    .map(|(i, completion)| Example {
+                        prompt: self.prompts[agent][group].clone(),
+                        completion: completion.clone(),
+                        advantage: if i % 2 == 0 { size } else { -size },
+                        truncated: false,
+                        foreign: false,
+                    }),
+            );
         }
         examples
     }
 }
 
 fn decoding(max_completion_length: usize) -> Decoding {
-    Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length }
+    Decoding {
+        temperature: 1.0,
+        top_k: 0,
+        top_p: 1.0,
+        max_completion_length,
+    }
 }
 
 /// The eight agents of `make ablation`: their questions, and completions by the embedded model.
 fn tiny(root: &Path, dir: &Path) -> Work {
-    let experiment = Experiment::load(&root.join("experiments/ablation.toml"), &[]).expect("the experiment is there");
+    let experiment = Experiment::load(&root.join("experiments/ablation.toml"), &[])
+        .expect("the experiment is there");
     let tasks = experiment.tasks().expect("its tasks are right");
     let base = Base::open(&root.join("models/tiny")).expect("the embedded model is there");
-    let model = base.weights(&Device::flex()).expect("the embedded model is whole");
-    base.save(&model, &dir.join("tiny")).expect("the folder can be written");
+    let model = base
+        .weights(&Device::flex())
+        .expect("the embedded model is whole");
+    base.save(&model, &dir.join("tiny"))
+        .expect("the folder can be written");
     let language = base.language(None, usize::MAX);
-    let prompt =
-        |q: sapo::rollout::Question| language.tokenizer.prompt(None, &q.text).expect("a question can be asked");
+    let prompt = |q: sapo::rollout::Question| {
+        language
+            .tokenizer
+            .prompt(None, &q.text)
+            .expect("a question can be asked")
+    };
     let all: Vec<Vec<u32>> = tasks.some_questions(32).map(prompt).collect();
     let prompts: Vec<Vec<Vec<u32>>> = all.chunks(GROUP).map(<[_]>::to_vec).collect();
     let longest = experiment.generate.max_completion_length;
     let completions = prompts.iter().enumerate().map(|(agent, prompts)| {
-        let groups = generate(&model, prompts, GROUP, &decoding(longest), &language.eos, Seed::new(agent as u64));
-        groups.iter().map(|group| group.iter().map(|row| row.tokens.iter().map(|t| t.id).collect()).collect()).collect()
+        let groups = generate(
+            &model,
+            prompts,
+            GROUP,
+            &decoding(longest),
+            &language.eos,
+            Seed::new(agent as u64),
+        );
+        groups
+            .iter()
+            .map(|group| {
+                group
+                    .iter()
+                    .map(|row| row.tokens.iter().map(|t| t.id).collect())
+                    .collect()
+            })
+            .collect()
     });
     Work {
         completions: completions.collect(),
@@ -97,17 +134,28 @@ fn tiny(root: &Path, dir: &Path) -> Work {
 fn wide(root: &Path, dir: &Path) -> Work {
     let file = root.join("experiments/shapes/qwen2.5-0.5b.json");
     let mut shape: Value =
-        serde_json::from_reader(std::fs::File::open(file).expect("the shape is there")).expect("JSON");
+        serde_json::from_reader(std::fs::File::open(file).expect("the shape is there"))
+            .expect("JSON");
     shape["num_hidden_layers"] = 4.into();
     let config: ModelConfig = serde_json::from_value(shape).expect("the shape is right");
     let model = weights::random(&config, Seed::new(1), &Device::flex());
     std::fs::create_dir_all(dir.join("wide")).expect("the folder can be made");
     weights::save(&model, &dir.join("wide"), |_| Dtype::F32).expect("the folder can be written");
-    config.save(&dir.join("wide")).expect("the folder can be written");
+    config
+        .save(&dir.join("wide"))
+        .expect("the folder can be written");
     let mut rng = Seed::new(2).rng();
-    let mut row = |len: usize| (0..len).map(|_| rng.below(150_000) as u32).collect::<Vec<u32>>();
+    let mut row = |len: usize| {
+        (0..len)
+            .map(|_| rng.below(150_000) as u32)
+            .collect::<Vec<u32>>()
+    };
     let prompts: Vec<Vec<u32>> = (0..GROUP).map(|_| row(60)).collect();
-    let completions = vec![(0..1).map(|_| (0..GROUP).map(|_| row(24)).collect()).collect()];
+    let completions = vec![
+        (0..1)
+            .map(|_| (0..GROUP).map(|_| row(24)).collect())
+            .collect(),
+    ];
     Work {
         completions,
         signal: vec![vec![true]],
@@ -120,7 +168,10 @@ fn wide(root: &Path, dir: &Path) -> Work {
 }
 
 fn train(learning_rate: f64) -> TrainConfig {
-    TrainConfig { learning_rate, ..TrainConfig::default() }
+    TrainConfig {
+        learning_rate,
+        ..TrainConfig::default()
+    }
 }
 
 struct Agent {
@@ -135,17 +186,33 @@ impl Agent {
         self.seed += 1;
         let model = self.model.as_ref().expect("no update runs").valid();
         let seed = Seed::new(self.seed).child("agent", self.index as u64);
-        let groups = generate(&model, &work.prompts[self.index], GROUP, &decoding(length), eos, seed);
+        let groups = generate(
+            &model,
+            &work.prompts[self.index],
+            GROUP,
+            &decoding(length),
+            eos,
+            seed,
+        );
         groups.iter().flatten().map(|row| row.tokens.len()).sum()
     }
 
     fn update(&mut self, work: &Work, all_signal: bool) -> UpdateStats {
         let config = train(work.learning_rate);
         let seed = Seed::new(1);
-        let update =
-            Update { config: &config, temperature: 1.0, max_completion_length: work.longest, reference: None, seed };
+        let update = Update {
+            config: &config,
+            temperature: 1.0,
+            max_completion_length: work.longest,
+            reference: None,
+            seed,
+        };
         let model = self.model.take().expect("no update runs");
-        let (model, stats) = update.run(model, &mut self.optimizer, &work.examples(self.index, all_signal));
+        let (model, stats) = update.run(
+            model,
+            &mut self.optimizer,
+            &work.examples(self.index, all_signal),
+        );
         self.model = Some(model);
         stats
     }
@@ -183,7 +250,9 @@ fn answer(command: &str, agents: &mut [Agent], work: &Work, workers: &Workers) -
             0
         }),
         "round" => {
-            let counts = workers.map(agents, |agent| agent.generate(work, work.longest, &[work.eos]));
+            let counts = workers.map(agents, |agent| {
+                agent.generate(work, work.longest, &[work.eos])
+            });
             workers.map(agents, |agent| agent.update(work, false));
             counts
         }
@@ -193,12 +262,15 @@ fn answer(command: &str, agents: &mut [Agent], work: &Work, workers: &Workers) -
 }
 
 fn serve(dir: &Path, name: &str, threads: usize) {
-    let work: Work =
-        serde_json::from_str(&std::fs::read_to_string(dir.join(format!("{name}.json"))).expect("work")).expect("JSON");
+    let work: Work = serde_json::from_str(
+        &std::fs::read_to_string(dir.join(format!("{name}.json"))).expect("work"),
+    )
+    .expect("JSON");
     let folder = dir.join(name);
     let config = ModelConfig::load(&folder.join("config.json")).expect("the model was made");
     let checkpoint = Checkpoint::open(&folder, &config).expect("the model was made");
-    let model = weights::load(&checkpoint, &config, &Device::flex().autodiff()).expect("the model was made");
+    let model = weights::load(&checkpoint, &config, &Device::flex().autodiff())
+        .expect("the model was made");
     let agent = |index| Agent {
         index,
         model: Some(model.clone().fork(&model.device())),
@@ -207,27 +279,44 @@ fn serve(dir: &Path, name: &str, threads: usize) {
     };
     let mut agents: Vec<Agent> = (0..work.prompts.len()).map(agent).collect();
     // as in a run: an agent a thread; a single agent has all of them
-    ThreadPoolBuilder::new().num_threads(threads).build_global().expect("the first use of the global pool");
-    let workers = if agents.len() > 1 { Workers::new(threads).expect("threads") } else { Workers::here() };
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .expect("the first use of the global pool");
+    let workers = if agents.len() > 1 {
+        Workers::new(threads).expect("threads")
+    } else {
+        Workers::here()
+    };
     let mut out = std::io::stdout();
     for command in std::io::stdin().lock().lines() {
         let line = answer(&command.expect("a line"), &mut agents, &work, &workers);
-        writeln!(out, "{line}").and_then(|()| out.flush()).expect("the driver listens");
+        writeln!(out, "{line}")
+            .and_then(|()| out.flush())
+            .expect("the driver listens");
     }
 }
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| argument != "--bench")
+        .collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["make", dir] => {
             let dir = Path::new(dir);
             for (name, work) in [("tiny", tiny(root, dir)), ("wide", wide(root, dir))] {
                 let text = serde_json::to_string(&work).expect("JSON");
-                std::fs::write(dir.join(format!("{name}.json")), text).expect("the folder can be written");
+                std::fs::write(dir.join(format!("{name}.json")), text)
+                    .expect("the folder can be written");
             }
         }
-        ["serve", dir, name, threads] => serve(Path::new(dir), name, threads.parse().expect("a number of threads")),
+        ["serve", dir, name, threads] => serve(
+            Path::new(dir),
+            name,
+            threads.parse().expect("a number of threads"),
+        ),
         _ => {} // `cargo bench` runs every bench without arguments
     }
 }

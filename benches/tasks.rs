@@ -24,8 +24,18 @@ fn task(name: &str, scoring: Scoring) -> Box<dyn Task> {
 }
 
 fn right_answer(question: &Question) -> String {
-    let example = || question.metadata.get("example_answer").and_then(Value::as_str);
-    question.answer.as_deref().or_else(example).expect("every question has an answer").to_owned()
+    let example = || {
+        question
+            .metadata
+            .get("example_answer")
+            .and_then(Value::as_str)
+    };
+    question
+        .answer
+        .as_deref()
+        .or_else(example)
+        .expect("every question has an answer")
+        .to_owned()
 }
 
 fn generation(c: &mut Criterion) {
@@ -45,11 +55,15 @@ fn generation(c: &mut Criterion) {
 
 /// Alternates between the right answer and a wrong one.
 fn scoring(c: &mut Criterion) {
-    for (mode, label) in [(Scoring::ReasoningGym, "score/reasoning-gym"), (Scoring::Exact, "score/exact")] {
+    for (mode, label) in [
+        (Scoring::ReasoningGym, "score/reasoning-gym"),
+        (Scoring::Exact, "score/exact"),
+    ] {
         let mut group = c.benchmark_group(label);
         for name in NAMES {
             let task = task(name, mode);
-            let questions = (0..QUESTIONS).map(|i| task.question(Seed::new(1).child("question", i)));
+            let questions =
+                (0..QUESTIONS).map(|i| task.question(Seed::new(1).child("question", i)));
             let pairs: Vec<(Question, [String; 2])> = questions
                 .map(|question| {
                     let right = right_answer(&question);
@@ -80,19 +94,33 @@ fn nanoseconds(count: u64, mut round: impl FnMut()) -> f64 {
 
 /// The candidates of a file of golden scores for questions of the default difficulty.
 fn candidates(name: &str, rows: &[Value]) -> Vec<(Question, Vec<String>)> {
-    let defaults: serde_json::Map<String, Value> =
-        fields(name).into_iter().flatten().map(|field| (field.name.to_owned(), field.default)).collect();
-    let fitting = rows.iter().filter(|row| row["task"] == name && row["config"].as_object() == Some(&defaults));
+    let defaults: serde_json::Map<String, Value> = fields(name)
+        .into_iter()
+        .flatten()
+        .map(|field| (field.name.to_owned(), field.default))
+        .collect();
+    let fitting = rows
+        .iter()
+        .filter(|row| row["task"] == name && row["config"].as_object() == Some(&defaults));
     fitting
         .map(|row| {
             let question = Question {
                 task: name.to_owned().into(),
                 text: String::new(),
                 answer: row["answer"].as_str().map(str::to_owned),
-                metadata: row["metadata"].as_object().cloned().unwrap_or_default().into(),
+                metadata: row["metadata"]
+                    .as_object()
+                    .cloned()
+                    .unwrap_or_default()
+                    .into(),
             };
             let scored = row["scored"].as_array().into_iter().flatten();
-            (question, scored.filter_map(|pair| pair[0].as_str().map(str::to_owned)).collect())
+            (
+                question,
+                scored
+                    .filter_map(|pair| pair[0].as_str().map(str::to_owned))
+                    .collect(),
+            )
         })
         .collect()
 }
@@ -100,7 +128,10 @@ fn candidates(name: &str, rows: &[Value]) -> Vec<(Question, Vec<String>)> {
 #[expect(clippy::print_stdout, reason = "benches/vs_python reads this")]
 fn once(file: &str) {
     let text = std::fs::read_to_string(file).expect("the file of golden scores can be read");
-    let rows: Vec<Value> = text.lines().map(|row| serde_json::from_str(row).expect("a row is JSON")).collect();
+    let rows: Vec<Value> = text
+        .lines()
+        .map(|row| serde_json::from_str(row).expect("a row is JSON"))
+        .collect();
     for name in NAMES {
         let task = task(name, Scoring::ReasoningGym);
         let seed = Seed::new(1);

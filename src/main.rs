@@ -23,6 +23,8 @@ fn main() -> ExitCode {
 
 /// True when the output went to a pipe whose reader has closed it, as `head` does.
 fn reader_is_gone(error: &anyhow::Error) -> bool {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    let io = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<std::io::Error>());
     io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }

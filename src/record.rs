@@ -92,7 +92,10 @@ impl RoundRecord {
             ("kl", number(self.kl)),
             ("own_logp", number(self.own_logp)),
             ("foreign_logp", number(self.foreign_logp)),
-            ("reencode_mismatch_frac", number(self.reencode_mismatch_frac)),
+            (
+                "reencode_mismatch_frac",
+                number(self.reencode_mismatch_frac),
+            ),
             ("overlong_prompts", self.overlong_prompts.to_string()),
             ("completions", self.completions.to_string()),
             ("completion_length", number(self.completion_length)),
@@ -132,7 +135,10 @@ mod tests {
         let cells = record.cells(&["bf".to_owned()]);
         let cell = |name: &str| cells.iter().find(|(n, _)| n == name).unwrap().1.clone();
         assert_eq!(cell("own_reward"), "0.5");
-        assert_eq!((number(Some(-0.0)), number(Some(1e-7))), ("0".to_owned(), "0.0000001".to_owned()));
+        assert_eq!(
+            (number(Some(-0.0)), number(Some(1e-7))),
+            ("0".to_owned(), "0.0000001".to_owned())
+        );
         assert_eq!(cell("loss"), "");
         assert_eq!(cell("eval_reward"), "");
         assert_eq!(cell("reward_bf"), "");

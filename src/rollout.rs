@@ -124,7 +124,10 @@ impl Rollout {
     /// log-probs and rewards stay at home.
     #[must_use]
     pub fn shared(&self) -> Self {
-        let strip = |c: &Completion| Completion { tokens: Vec::new(), ..c.clone() };
+        let strip = |c: &Completion| Completion {
+            tokens: Vec::new(),
+            ..c.clone()
+        };
         Self {
             author: self.author,
             index: self.index,
@@ -179,7 +182,11 @@ pub fn advantages(groups: &[&[f64]], scale: ScaleRewards) -> Vec<Vec<f64>> {
 
 /// The mean, 0 for an empty list.
 pub fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+    if values.is_empty() {
+        0.0
+    } else {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
 }
 
 /// Standard deviation with `n - 1` degrees of freedom, in two passes; 0 for fewer than two values.
@@ -207,8 +214,16 @@ mod tests {
     #[test]
     fn group_advantages_by_hand() {
         // mean 0.5, std sqrt(1/3) with ddof 1
-        check(&[1.0, 0.0, 1.0, 0.0], ScaleRewards::Group, &[0.866_025, -0.866_025, 0.866_025, -0.866_025]);
-        check(&[1.0, 0.0, 1.0, 0.0], ScaleRewards::None, &[0.5, -0.5, 0.5, -0.5]);
+        check(
+            &[1.0, 0.0, 1.0, 0.0],
+            ScaleRewards::Group,
+            &[0.866_025, -0.866_025, 0.866_025, -0.866_025],
+        );
+        check(
+            &[1.0, 0.0, 1.0, 0.0],
+            ScaleRewards::None,
+            &[0.5, -0.5, 0.5, -0.5],
+        );
         let one_of_eight = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         assert!((advantages(&[&one_of_eight], ScaleRewards::Group)[0][0] - 2.474_87).abs() < 1e-4);
     }
@@ -224,7 +239,11 @@ mod tests {
     #[test]
     fn close_rewards_do_not_cancel() {
         // E[x²] - E[x]² would lose these in rounding; two passes in f64 do not.
-        check(&[1.0, 1.000_01], ScaleRewards::Group, &[-0.706_108, 0.706_108]);
+        check(
+            &[1.0, 1.000_01],
+            ScaleRewards::Group,
+            &[-0.706_108, 0.706_108],
+        );
     }
 
     #[test]
@@ -243,12 +262,29 @@ mod tests {
 
     #[test]
     fn sharing_strips_what_must_not_travel() {
-        let token = Token { id: 3, logprob: -0.5, entropy: 0.1 };
-        let completion =
-            Completion { text: "\u{2028} a\0".into(), finish_reason: FinishReason::Stop, tokens: vec![token] };
-        let question = Question { task: "t".into(), text: "q".into(), answer: None, metadata: Map::new().into() };
-        let rollout =
-            Rollout { author: AgentId(1), index: 0, question, completions: vec![completion], rewards: vec![1.0] };
+        let token = Token {
+            id: 3,
+            logprob: -0.5,
+            entropy: 0.1,
+        };
+        let completion = Completion {
+            text: "\u{2028} a\0".into(),
+            finish_reason: FinishReason::Stop,
+            tokens: vec![token],
+        };
+        let question = Question {
+            task: "t".into(),
+            text: "q".into(),
+            answer: None,
+            metadata: Map::new().into(),
+        };
+        let rollout = Rollout {
+            author: AgentId(1),
+            index: 0,
+            question,
+            completions: vec![completion],
+            rewards: vec![1.0],
+        };
         let shared = rollout.shared();
         assert!(shared.rewards.is_empty() && shared.completions[0].tokens.is_empty());
         assert_eq!(shared.completions[0].text, "\u{2028} a\0");

@@ -70,7 +70,11 @@ impl Rng {
     pub fn int(&mut self, low: i64, high: i64) -> i64 {
         assert!(low <= high, "int({low}, {high}) is an empty range");
         let span = high.abs_diff(low);
-        let step = if span == u64::MAX { self.0.next_u64() } else { self.below(span + 1) };
+        let step = if span == u64::MAX {
+            self.0.next_u64()
+        } else {
+            self.below(span + 1)
+        };
         low.wrapping_add_unsigned(step)
     }
 
@@ -108,7 +112,10 @@ mod tests {
         assert_eq!(first(root.child("agent", 3)), first(root.child("agent", 3)));
         assert_ne!(first(root.child("agent", 3)), first(root.child("agent", 4)));
         assert_ne!(first(root.child("agent", 3)), first(root.child("round", 3)));
-        assert_ne!(first(root.child("a", 1).child("b", 2)), first(root.child("b", 2).child("a", 1)));
+        assert_ne!(
+            first(root.child("a", 1).child("b", 2)),
+            first(root.child("b", 2).child("a", 1))
+        );
         assert_ne!(first(Seed::new(1)), first(Seed::new(2)));
     }
 
@@ -119,7 +126,10 @@ mod tests {
         for _ in 0..5000 {
             counts[(rng.int(-2, 2) + 2) as usize] += 1;
         }
-        assert!(counts.iter().all(|&c| (850..1150).contains(&c)), "{counts:?}");
+        assert!(
+            counts.iter().all(|&c| (850..1150).contains(&c)),
+            "{counts:?}"
+        );
         assert_eq!(rng.int(4, 4), 4);
         rng.int(i64::MIN, i64::MAX);
     }
@@ -130,6 +140,9 @@ mod tests {
         let draws: Vec<f64> = (0..20_000).map(|_| rng.normal()).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len() as f64;
-        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+        assert!(
+            mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05,
+            "{mean} {variance}"
+        );
     }
 }

@@ -48,14 +48,21 @@ impl Tokenizer {
     /// Names the file that is missing or malformed.
     pub fn load(dir: &Path) -> Result<Self, Error> {
         let file = dir.join("tokenizer.json");
-        let fail = |e| Error { file: file.clone(), problem: format!("cannot be read as a tokenizer: {e}") };
+        let fail = |e| Error {
+            file: file.clone(),
+            problem: format!("cannot be read as a tokenizer: {e}"),
+        };
         let mut prompts = tokenizers::Tokenizer::from_file(&file).map_err(fail)?;
         // some folders store how to cut and fill batches; nothing may be cut here without a word
         prompts.with_truncation(None).map_err(fail)?;
         prompts.with_padding(None);
         let mut completions = prompts.clone();
         completions.set_encode_special_tokens(true);
-        Ok(Self { prompts, completions, template: Template::load(dir)? })
+        Ok(Self {
+            prompts,
+            completions,
+            template: Template::load(dir)?,
+        })
     }
 
     /// Ids that the tokenizer may produce, special ones included.
@@ -89,7 +96,10 @@ impl Tokenizer {
         let tokens = encode(&self.prompts, text);
         if tokens.is_empty() {
             let problem = "found no token, expected at least one".to_owned();
-            return Err(Error { file: PathBuf::from("the prompt"), problem });
+            return Err(Error {
+                file: PathBuf::from("the prompt"),
+                problem,
+            });
         }
         Ok(tokens)
     }
@@ -118,7 +128,10 @@ impl Tokenizer {
 
 fn encode(tokenizer: &tokenizers::Tokenizer, text: &str) -> Vec<u32> {
     // the byte-level models used here can encode any text; one that cannot has no tokens for it
-    tokenizer.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
+    tokenizer
+        .encode_fast(text, false)
+        .map(|encoding| encoding.get_ids().to_vec())
+        .unwrap_or_default()
 }
 
 /// The text of a file; none when there is no such file.
@@ -126,7 +139,10 @@ fn read(file: &Path) -> Result<Option<String>, Error> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error { file: file.to_owned(), problem: format!("cannot be read: {e}") }),
+        Err(e) => Err(Error {
+            file: file.to_owned(),
+            problem: format!("cannot be read: {e}"),
+        }),
     }
 }
 
@@ -135,16 +151,25 @@ const TEMPLATE_FUEL: u64 = 1_000_000;
 
 impl Template {
     fn load(dir: &Path) -> Result<Option<Self>, Error> {
-        let (file, jinja) = (dir.join("tokenizer_config.json"), dir.join("chat_template.jinja"));
+        let (file, jinja) = (
+            dir.join("tokenizer_config.json"),
+            dir.join("chat_template.jinja"),
+        );
         let config = match read(&file)? {
-            Some(text) => serde_json::from_str(&text)
-                .map_err(|e| Error { file: file.clone(), problem: format!("is not JSON: {e}") })?,
+            Some(text) => serde_json::from_str(&text).map_err(|e| Error {
+                file: file.clone(),
+                problem: format!("is not JSON: {e}"),
+            })?,
             None => Json::Object(serde_json::Map::new()),
         };
         let found = |what: &str| {
-            let problem =
-                format!("chat_template: found {what}, expected a text, or a list of which one is \"default\"");
-            Err(Error { file: file.clone(), problem })
+            let problem = format!(
+                "chat_template: found {what}, expected a text, or a list of which one is \"default\""
+            );
+            Err(Error {
+                file: file.clone(),
+                problem,
+            })
         };
         let (file, source) = match (read(&jinja)?, &config["chat_template"]) {
             (Some(source), _) => (jinja, source),
@@ -165,7 +190,12 @@ impl Template {
         };
         let (bos_token, eos_token) = (token("bos_token"), token("eos_token"));
         let environment = environment(source).map_err(|e| refused(&file, &e))?;
-        let template = Self { file, environment, bos_token, eos_token };
+        let template = Self {
+            file,
+            environment,
+            bos_token,
+            eos_token,
+        };
         template.render(None, "probe")?;
         Ok(Some(template))
     }
@@ -181,27 +211,40 @@ impl Template {
             bos_token => &self.bos_token,
             eos_token => &self.eos_token,
         };
-        let template = self.environment.get_template(TEMPLATE).expect("it was added when the folder was read");
+        let template = self
+            .environment
+            .get_template(TEMPLATE)
+            .expect("it was added when the folder was read");
         template.render(values).map_err(|e| refused(&self.file, &e))
     }
 }
 
 fn refused(file: &Path, e: &minijinja::Error) -> Error {
-    Error { file: file.to_owned(), problem: format!("the chat template cannot be rendered: {e:#}") }
+    Error {
+        file: file.to_owned(),
+        problem: format!("the chat template cannot be rendered: {e:#}"),
+    }
 }
 
 const TEMPLATE: &str = "chat_template";
 
 /// A template in an environment like the one that transformers sets up in jinja2.
 fn environment(source: String) -> Result<Environment<'static>, minijinja::Error> {
-    let fail = |problem: String| minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, problem);
+    let fail =
+        |problem: String| minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, problem);
     let mut environment = Environment::new();
     environment.set_fuel(Some(TEMPLATE_FUEL));
     environment.set_syntax(
-        SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the default delimiters"),
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()
+            .expect("the default delimiters"),
     );
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.add_function("raise_exception", move |message: String| Err::<Value, _>(fail(message)));
+    environment.add_function("raise_exception", move |message: String| {
+        Err::<Value, _>(fail(message))
+    });
     // jinja2 escapes for HTML here, transformers does not
     let json = move |value: &Value| serde_json::to_string(value).map_err(|e| fail(e.to_string()));
     environment.add_filter("tojson", json);
@@ -219,8 +262,14 @@ pub const END_OF_TEXT: &str = "<|endoftext|>";
 /// When training fails or the file cannot be written.
 pub fn train(texts: &[String], vocab_size: usize, dir: &Path) -> Result<(), Error> {
     let file = dir.join("tokenizer.json");
-    let fail = |e: tokenizers::Error| Error { file: file.clone(), problem: format!("cannot be made: {e}") };
-    let split = Sequence::new(vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()]);
+    let fail = |e: tokenizers::Error| Error {
+        file: file.clone(),
+        problem: format!("cannot be made: {e}"),
+    };
+    let split = Sequence::new(vec![
+        Digits::new(true).into(),
+        ByteLevel::new(false, true, true).into(),
+    ]);
     let mut tokenizer = TokenizerBuilder::new()
         .with_model(BPE::default())
         .with_normalizer(None::<tokenizers::normalizers::NFC>)
@@ -235,7 +284,9 @@ pub fn train(texts: &[String], vocab_size: usize, dir: &Path) -> Result<(), Erro
         .special_tokens(vec![AddedToken::from(END_OF_TEXT, true)])
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .build();
-    tokenizer.train(&mut trainer, texts.iter().map(String::as_str)).map_err(fail)?;
+    tokenizer
+        .train(&mut trainer, texts.iter().map(String::as_str))
+        .map_err(fail)?;
     tokenizer.save(&file, true).map_err(fail)?;
     Ok(())
 }
@@ -246,7 +297,9 @@ mod tests {
 
     fn folder(template: Option<&str>) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        let texts: Vec<String> = (0..50).map(|i| format!("The answer is {i}. <answer>{}</answer>", i * 37)).collect();
+        let texts: Vec<String> = (0..50)
+            .map(|i| format!("The answer is {i}. <answer>{}</answer>", i * 37))
+            .collect();
         train(&texts, 300, dir.path()).unwrap();
         if let Some(template) = template {
             let config = serde_json::json!({"chat_template": template, "eos_token": END_OF_TEXT});
@@ -259,16 +312,36 @@ mod tests {
     fn any_text_survives_and_digits_stand_alone() {
         let dir = folder(None);
         let tokenizer = Tokenizer::load(dir.path()).unwrap();
-        for text in
-            ["", " leading", "nul \0", "line\u{2028}separator", "emoji 🦀", "a\r\n\tb", "<|endoftext|>", "12345"]
-        {
+        for text in [
+            "",
+            " leading",
+            "nul \0",
+            "line\u{2028}separator",
+            "emoji 🦀",
+            "a\r\n\tb",
+            "<|endoftext|>",
+            "12345",
+        ] {
             assert_eq!(tokenizer.decode(&tokenizer.encode_completion(text)), text);
         }
         assert_eq!(tokenizer.encode_completion("12345").len(), 5);
-        assert!(tokenizer.encode_completion("The answer is").len() < 6, "words were merged");
+        assert!(
+            tokenizer.encode_completion("The answer is").len() < 6,
+            "words were merged"
+        );
         let end = tokenizer.token_id(END_OF_TEXT).unwrap();
-        assert!(!tokenizer.encode_completion("a<|endoftext|>b").contains(&end), "in a completion it is text");
-        assert!(tokenizer.encode_prompt("a<|endoftext|>b").unwrap().contains(&end));
+        assert!(
+            !tokenizer
+                .encode_completion("a<|endoftext|>b")
+                .contains(&end),
+            "in a completion it is text"
+        );
+        assert!(
+            tokenizer
+                .encode_prompt("a<|endoftext|>b")
+                .unwrap()
+                .contains(&end)
+        );
         assert!(tokenizer.vocab_size() <= 300);
     }
 
@@ -286,7 +359,10 @@ mod tests {
         let tokenizer = Tokenizer::load(dir.path()).unwrap();
         let shown = |system| tokenizer.decode(&tokenizer.prompt(system, " hi ").unwrap());
         assert_eq!(shown(None), "[USER]hi<|endoftext|>[ASSISTANT]");
-        assert_eq!(shown(Some("be brief")), "[SYSTEM]be brief<|endoftext|>[USER]hi<|endoftext|>[ASSISTANT]");
+        assert_eq!(
+            shown(Some("be brief")),
+            "[SYSTEM]be brief<|endoftext|>[USER]hi<|endoftext|>[ASSISTANT]"
+        );
     }
 
     #[test]
@@ -294,8 +370,14 @@ mod tests {
         let dir = folder(None);
         let tokenizer = Tokenizer::load(dir.path()).unwrap();
         assert!(!tokenizer.has_template());
-        assert_eq!(tokenizer.decode(&tokenizer.prompt(Some("ignored"), "Hello?").unwrap()), "Hello?");
-        assert!(tokenizer.prompt(None, "").is_err(), "an empty prompt cannot be continued");
+        assert_eq!(
+            tokenizer.decode(&tokenizer.prompt(Some("ignored"), "Hello?").unwrap()),
+            "Hello?"
+        );
+        assert!(
+            tokenizer.prompt(None, "").is_err(),
+            "an empty prompt cannot be continued"
+        );
     }
 
     #[test]
@@ -310,13 +392,24 @@ mod tests {
         for (text, expected) in [
             ("[]", "found something else"),
             (r#"{"chat_template": 3}"#, "found something else"),
-            (r#"{"chat_template": [{"name": "tools", "template": ""}]}"#, "found a list without it"),
+            (
+                r#"{"chat_template": [{"name": "tools", "template": ""}]}"#,
+                "found a list without it",
+            ),
             ("nonsense", "is not JSON"),
         ] {
             std::fs::write(&config, text).unwrap();
-            assert!(message(listed.path()).contains(expected), "{text}: {}", message(listed.path()));
+            assert!(
+                message(listed.path()).contains(expected),
+                "{text}: {}",
+                message(listed.path())
+            );
         }
-        std::fs::write(&config, r#"{"chat_template": [{"name": "default", "template": "x"}]}"#).unwrap();
+        std::fs::write(
+            &config,
+            r#"{"chat_template": [{"name": "default", "template": "x"}]}"#,
+        )
+        .unwrap();
         assert!(Tokenizer::load(listed.path()).unwrap().has_template());
         let refusing = folder(Some("{{ raise_exception('no users') }}"));
         assert!(message(refusing.path()).contains("no users"));

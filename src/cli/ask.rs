@@ -53,22 +53,48 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    ensure!((1..=65536).contains(&args.n), "-n: found {}, expected 1 to 65536", args.n);
+    ensure!(
+        (1..=65536).contains(&args.n),
+        "-n: found {}, expected 1 to 65536",
+        args.n
+    );
     let t = args.temperature;
     let sane = t == 0.0 || (0.01..=100.0).contains(&t);
-    ensure!(sane, "--temperature: found {t}, expected 0 (greedy) or 0.01 to 100");
-    let experiment = args.experiment.as_ref().map(|file| Experiment::load(file, &[])).transpose()?;
-    let asked = args.task.as_ref().map(|name| question(name, args.seed, experiment.as_ref())).transpose()?;
+    ensure!(
+        sane,
+        "--temperature: found {t}, expected 0 (greedy) or 0.01 to 100"
+    );
+    let experiment = args
+        .experiment
+        .as_ref()
+        .map(|file| Experiment::load(file, &[]))
+        .transpose()?;
+    let asked = args
+        .task
+        .as_ref()
+        .map(|name| question(name, args.seed, experiment.as_ref()))
+        .transpose()?;
     let base = Base::open(&args.model)?;
-    let system_prompt = experiment.as_ref().and_then(|e| e.model.system_prompt.as_deref());
-    let text = asked.as_ref().map(|(_, question)| &question.text).or(args.chat.as_ref());
+    let system_prompt = experiment
+        .as_ref()
+        .and_then(|e| e.model.system_prompt.as_deref());
+    let text = asked
+        .as_ref()
+        .map(|(_, question)| &question.text)
+        .or(args.chat.as_ref());
     let prompt = match (text, &args.prompt) {
         (Some(text), _) => base.tokenizer.prompt(system_prompt, text)?,
-        (None, prompt) => base.tokenizer.encode_prompt(prompt.as_deref().unwrap_or_default())?,
+        (None, prompt) => base
+            .tokenizer
+            .encode_prompt(prompt.as_deref().unwrap_or_default())?,
     };
     let positions = base.config.max_position_embeddings;
     let room = positions.saturating_sub(prompt.len());
-    ensure!(room > 0, "the prompt has {} tokens, the model {positions} positions for it and the answer", prompt.len());
+    ensure!(
+        room > 0,
+        "the prompt has {} tokens, the model {positions} positions for it and the answer",
+        prompt.len()
+    );
     let max_completion_length = args.max_completion_length.unwrap_or(room.min(128));
     ensure!(
         (1..=room).contains(&max_completion_length),
@@ -76,9 +102,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
          less the prompt's {})",
         prompt.len()
     );
-    let model = base.weights(&DeviceConfig::of(args.device).open()?)?.inference();
-    let decoding =
-        Decoding { temperature: if args.greedy { 0.0 } else { t }, top_k: 0, top_p: 1.0, max_completion_length };
+    let model = base
+        .weights(&DeviceConfig::of(args.device).open()?)?
+        .inference();
+    let decoding = Decoding {
+        temperature: if args.greedy { 0.0 } else { t },
+        top_k: 0,
+        top_p: 1.0,
+        max_completion_length,
+    };
     let shown = base.tokenizer.decode(&prompt);
     let seed = Seed::new(args.seed).child("ask", 0);
     let group = generate(&model, &[prompt], args.n, &decoding, &base.eos, seed).remove(0);
@@ -89,21 +121,35 @@ pub(super) fn run(args: &Args) -> Result<()> {
         let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
         let ended = usize::from(generated.finish_reason == FinishReason::Stop);
         let text = base.tokenizer.decode(&ids[..ids.len() - ended]);
-        let score = asked.as_ref().map(|(task, question)| score_completion(task.as_ref(), question, &text));
+        let score = asked
+            .as_ref()
+            .map(|(task, question)| score_completion(task.as_ref(), question, &text));
         print(args.json, i, &text, &ids, generated, score)?;
     }
     Ok(())
 }
 
-fn question(name: &str, seed: u64, experiment: Option<&Experiment>) -> Result<(Box<dyn Task>, Question)> {
+fn question(
+    name: &str,
+    seed: u64,
+    experiment: Option<&Experiment>,
+) -> Result<(Box<dyn Task>, Question)> {
     let configs = experiment.map_or_else(TaskConfigs::default, |e| e.tasks.difficulty.clone());
     let scoring = experiment.map_or(Scoring::ReasoningGym, |e| e.tasks.scoring);
-    let task = catalog::build(name, &configs, scoring).map_err(|problem| anyhow!("--task: {problem}"))?;
+    let task =
+        catalog::build(name, &configs, scoring).map_err(|problem| anyhow!("--task: {problem}"))?;
     let question = task.question(Seed::new(seed));
     Ok((task, question))
 }
 
-fn print(json: bool, i: usize, text: &str, ids: &[u32], generated: &Generated, score: Option<f64>) -> Result<()> {
+fn print(
+    json: bool,
+    i: usize,
+    text: &str,
+    ids: &[u32],
+    generated: &Generated,
+    score: Option<f64>,
+) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let reason = generated.finish_reason;
     if json {
@@ -112,7 +158,16 @@ fn print(json: bool, i: usize, text: &str, ids: &[u32], generated: &Generated, s
         return Ok(());
     }
     let score = score.map_or_else(String::new, |score| format!(", score {score}"));
-    let ended = if reason == FinishReason::Stop { "ended" } else { "cut off" };
-    writeln!(out, "--- completion {}: {} tokens, {ended}{score}\n{text}", i + 1, ids.len())?;
+    let ended = if reason == FinishReason::Stop {
+        "ended"
+    } else {
+        "cut off"
+    };
+    writeln!(
+        out,
+        "--- completion {}: {} tokens, {ended}{score}\n{text}",
+        i + 1,
+        ids.len()
+    )?;
     Ok(())
 }

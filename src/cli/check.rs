@@ -24,9 +24,11 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let mut out = std::io::stdout();
-    for (value, experiment) in Experiment::load_all(&args.experiment, &overrides(&args.set, args.device))?.values {
-        let plan =
-            Plan::new(&experiment, threads(args.threads)).with_context(|| args.experiment.display().to_string())?;
+    for (value, experiment) in
+        Experiment::load_all(&args.experiment, &overrides(&args.set, args.device))?.values
+    {
+        let plan = Plan::new(&experiment, threads(args.threads))
+            .with_context(|| args.experiment.display().to_string())?;
         if !value.is_empty() {
             writeln!(out, "sweep value {value}:")?;
         }

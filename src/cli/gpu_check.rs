@@ -39,35 +39,78 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
     let base = Base::open(&args.model)?;
-    let (cpu, other) = (DeviceConfig::of(DeviceKind::Cpu).open()?, experiment.device.open()?);
+    let (cpu, other) = (
+        DeviceConfig::of(DeviceKind::Cpu).open()?,
+        experiment.device.open()?,
+    );
     let models = [base.weights(&cpu)?, base.weights(&other)?];
-    let tasks = experiment.tasks().map_err(|problem| anyhow::anyhow!(problem))?;
-    let prompts: Vec<Vec<u32>> =
-        tasks.some_questions(8).map(|q| base.tokenizer.prompt(None, &q.text)).collect::<Result<_, _>>()?;
-    let prompts: Vec<Vec<u32>> = prompts.into_iter().filter(|p| p.len() < base.room(16)).take(8).collect();
+    let tasks = experiment
+        .tasks()
+        .map_err(|problem| anyhow::anyhow!(problem))?;
+    let prompts: Vec<Vec<u32>> = tasks
+        .some_questions(8)
+        .map(|q| base.tokenizer.prompt(None, &q.text))
+        .collect::<Result<_, _>>()?;
+    let prompts: Vec<Vec<u32>> = prompts
+        .into_iter()
+        .filter(|p| p.len() < base.room(16))
+        .take(8)
+        .collect();
     let found = Agreement::of(models, &prompts, &experiment.train);
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{} against the CPU, on {}:", experiment.device.describe(), args.model.display())?;
-    writeln!(out, "  largest difference of a logit   {:.1e}", found.logits)?;
-    writeln!(out, "  greedy tokens                   {} of {} the same", found.greedy.1, found.greedy.0)?;
+    writeln!(
+        out,
+        "{} against the CPU, on {}:",
+        experiment.device.describe(),
+        args.model.display()
+    )?;
+    writeln!(
+        out,
+        "  largest difference of a logit   {:.1e}",
+        found.logits
+    )?;
+    writeln!(
+        out,
+        "  greedy tokens                   {} of {} the same",
+        found.greedy.1, found.greedy.0
+    )?;
     let mut close = f64::from(found.logits) <= TOLERANCE && found.greedy.0 == found.greedy.1;
-    for (what, [a, b]) in [("loss of one update", found.loss), ("norm of its gradient", found.grad_norm)] {
+    for (what, [a, b]) in [
+        ("loss of one update", found.loss),
+        ("norm of its gradient", found.grad_norm),
+    ] {
         writeln!(out, "  {what:<31} {a:.6} and {b:.6}")?;
         close &= (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
     }
-    ensure!(close, "the two do not agree: expected the same tokens and differences up to {TOLERANCE}");
+    ensure!(
+        close,
+        "the two do not agree: expected the same tokens and differences up to {TOLERANCE}"
+    );
     Ok(())
 }
 
 fn time(args: &Args, experiment: &Experiment) -> Result<()> {
     let done = rehearse(experiment).with_context(|| args.experiment.display().to_string())?;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "one agent of {}, {} rollouts:", args.experiment.display(), done.rollouts)?;
+    writeln!(
+        out,
+        "one agent of {}, {} rollouts:",
+        args.experiment.display(),
+        done.rollouts
+    )?;
     for (what, (tokens, seconds)) in [("generation", done.generated), ("update", done.learned)] {
-        writeln!(out, "  {what:<12} {tokens} tokens in {seconds:.2} s, {:.0} a second", tokens as f64 / seconds)?;
+        writeln!(
+            out,
+            "  {what:<12} {tokens} tokens in {seconds:.2} s, {:.0} a second",
+            tokens as f64 / seconds
+        )?;
     }
     if let Some(bytes) = done.reserved {
-        writeln!(out, "  memory       {:.1} GiB reserved by one agent", bytes as f64 / f64::from(1 << 30))?;
+        writeln!(
+            out,
+            "  memory       {:.1} GiB reserved by one agent",
+            bytes as f64 / f64::from(1 << 30)
+        )?;
     }
     for mix in &experiment.mixes {
         let hours = done.seconds(experiment, mix.local) / 3600.0;

@@ -76,5 +76,7 @@ fn overrides(set: &[String], device: Option<DeviceKind>) -> Vec<String> {
 
 /// Agents that work at the same time: what was asked for, else one a core.
 fn threads(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+    asked
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        .max(1)
 }

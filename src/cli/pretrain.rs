@@ -24,13 +24,23 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let steps = recipe.train.steps;
     let mut progress = Progress::new(steps as u64, "steps");
     let workers = Workers::new(threads(None)).context("no thread can be started")?;
-    let outcome = recipe
-        .cook(&device, &workers, |step, loss| progress.show(step as u64, step == steps, format!("loss {loss:.4}")))?;
+    let outcome = recipe.cook(&device, &workers, |step, loss| {
+        progress.show(step as u64, step == steps, format!("loss {loss:.4}"))
+    })?;
     progress.finish();
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{} parameters in {}", outcome.parameters, recipe.out.display())?;
+    writeln!(
+        out,
+        "{} parameters in {}",
+        outcome.parameters,
+        recipe.out.display()
+    )?;
     for (split, measured) in &outcome.measured {
-        writeln!(out, "on {} questions at temperature 1, exact scores:", format!("{split:?}").to_lowercase())?;
+        writeln!(
+            out,
+            "on {} questions at temperature 1, exact scores:",
+            format!("{split:?}").to_lowercase()
+        )?;
         for (task, reward) in &measured.tasks {
             writeln!(out, "  {task:<24} {:6.2} %", 100.0 * reward)?;
         }

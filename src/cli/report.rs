@@ -16,7 +16,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let mut out = std::io::stdout();
     if let Some(folders) = report::sweep_folders(&args.dir)? {
         let table = report::write_sweep(&args.dir)?;
-        folders.iter().try_for_each(|dir| report::write(dir).map(drop))?;
+        folders
+            .iter()
+            .try_for_each(|dir| report::write(dir).map(drop))?;
         writeln!(out, "{table}")?;
         return Ok(());
     }

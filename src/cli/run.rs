@@ -36,14 +36,26 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let all = Experiment::load_all(&args.experiment, &overrides(&args.set, args.device))?;
     let threads = threads(args.threads);
     for (_, experiment) in &all.values {
-        let plan = Plan::new(experiment, threads).with_context(|| args.experiment.display().to_string())?;
+        let plan = Plan::new(experiment, threads)
+            .with_context(|| args.experiment.display().to_string())?;
         plan.fits()?;
     }
-    let name = args.experiment.file_stem().context("an experiment file has a name")?;
-    let dir = args.out.unwrap_or_else(|| PathBuf::from("results").join(name));
+    let name = args
+        .experiment
+        .file_stem()
+        .context("an experiment file has a name")?;
+    let dir = args
+        .out
+        .unwrap_or_else(|| PathBuf::from("results").join(name));
     listen()?;
-    let Some(key) = all.key else { return single(&all.values[0].1, &dir, args.fresh, threads) };
-    report::mark_sweep(&dir, &key, all.values.iter().map(|(value, _)| value.clone()).collect())?;
+    let Some(key) = all.key else {
+        return single(&all.values[0].1, &dir, args.fresh, threads);
+    };
+    report::mark_sweep(
+        &dir,
+        &key,
+        all.values.iter().map(|(value, _)| value.clone()).collect(),
+    )?;
     let mut failed = Vec::new();
     for (value, experiment) in &all.values {
         match single(experiment, &dir.join(value), args.fresh, threads) {
@@ -57,7 +69,11 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         }
     }
     let table = report::write_sweep(&dir)?;
-    writeln!(std::io::stdout(), "{table}\n{}: sweep.md, sweep.png", dir.display())?;
+    writeln!(
+        std::io::stdout(),
+        "{table}\n{}: sweep.md, sweep.png",
+        dir.display()
+    )?;
     ensure!(failed.is_empty(), "{key}: {} failed", failed.join(", "));
     Ok(ExitCode::SUCCESS)
 }
@@ -67,15 +83,25 @@ fn single(experiment: &Experiment, dir: &Path, fresh: bool, threads: usize) -> R
     if one(experiment, dir, fresh, threads)? == Ending::Complete {
         return Ok(ExitCode::SUCCESS);
     }
-    let saved = if experiment.checkpoint.every > 0 { "what was done is saved" } else { "checkpoint.every is 0" };
-    writeln!(std::io::stderr(), "stopped; {saved}, the same command goes on with it")?;
+    let saved = if experiment.checkpoint.every > 0 {
+        "what was done is saved"
+    } else {
+        "checkpoint.every is 0"
+    };
+    writeln!(
+        std::io::stderr(),
+        "stopped; {saved}, the same command goes on with it"
+    )?;
     Ok(ExitCode::from(INTERRUPTED))
 }
 
 /// One experiment, to its table and plots.
 fn one(experiment: &Experiment, dir: &Path, fresh: bool, threads: usize) -> Result<Ending> {
     let results = Results::open(dir, experiment, fresh)?;
-    let (runs, rounds) = (experiment.mixes.len() * experiment.seeds.len(), experiment.rounds);
+    let (runs, rounds) = (
+        experiment.mixes.len() * experiment.seeds.len(),
+        experiment.rounds,
+    );
     let progress = Progress::new(runs as u64 * u64::from(rounds), "rounds");
     let mut console = Console { progress, rounds };
     let ending = experiment::run(experiment, &results, threads, &mut console)?;
@@ -101,7 +127,10 @@ fn listen() -> Result<()> {
         if SIGNALLED.load(Ordering::SeqCst) {
             std::process::exit(i32::from(INTERRUPTED));
         }
-        let _ = writeln!(std::io::stderr(), "stopping after this round; once more to stop at once");
+        let _ = writeln!(
+            std::io::stderr(),
+            "stopping after this round; once more to stop at once"
+        );
         SIGNALLED.store(true, Ordering::SeqCst);
     };
     ctrlc::set_handler(heard).context("signals to stop cannot be heard")
@@ -115,7 +144,8 @@ struct Console {
 
 impl Watcher for Console {
     fn round(&mut self, p: experiment::Progress) {
-        self.progress.show(p.done, p.round == self.rounds, message(&p, self.rounds));
+        self.progress
+            .show(p.done, p.round == self.rounds, message(&p, self.rounds));
     }
 
     fn note(&mut self, note: String) {
@@ -128,7 +158,9 @@ impl Watcher for Console {
 }
 
 fn message(p: &experiment::Progress, rounds: u32) -> String {
-    let held_out = p.eval_reward.map_or_else(|| "-".to_owned(), |r| format!("{r:.3}"));
+    let held_out = p
+        .eval_reward
+        .map_or_else(|| "-".to_owned(), |r| format!("{r:.3}"));
     format!(
         "mix {}/{} seed {} round {}/{rounds}  reward own {:.3}, training set {:.3}, held-out {held_out}",
         p.mix.local, p.mix.external, p.seed, p.round, p.own_reward, p.train_reward

@@ -26,7 +26,15 @@ fn status(dir: &Path) -> Result<()> {
     let experiment = Experiment::load(&dir.join("experiment.toml"), &[])?;
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["mix", "seed", "rounds", "own", "train", "held-out", "s a round"]);
+    table.set_header([
+        "mix",
+        "seed",
+        "rounds",
+        "own",
+        "train",
+        "held-out",
+        "s a round",
+    ]);
     let (mut finished, mut left, mut speed) = (0, 0, None);
     let mut cells = 0;
     for seed in &experiment.seeds {
@@ -34,7 +42,10 @@ fn status(dir: &Path) -> Result<()> {
             let run = Results::run_path(dir, *mix, *seed);
             let (last, seconds) = (last_round(&run), seconds(&run));
             let done = last.get("round").map_or(0.0, |round| round.round());
-            let number = |name: &str| last.get(name).map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+            let number = |name: &str| {
+                last.get(name)
+                    .map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
+            };
             let pace = seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
             let rounds = format!("{done}/{}", experiment.rounds);
             let name = format!("{} / {}", mix.local, mix.external);
@@ -47,11 +58,19 @@ fn status(dir: &Path) -> Result<()> {
         }
     }
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: {finished} of {cells} runs finished", dir.display())?;
+    writeln!(
+        out,
+        "{}: {finished} of {cells} runs finished",
+        dir.display()
+    )?;
     writeln!(out, "{table}")?;
     match speed {
         _ if left == 0 => {}
-        Some(seconds) => writeln!(out, "{left} rounds left, about {:.0} minutes", left as f64 * seconds / 60.0)?,
+        Some(seconds) => writeln!(
+            out,
+            "{left} rounds left, about {:.0} minutes",
+            left as f64 * seconds / 60.0
+        )?,
         None => writeln!(out, "{left} rounds left")?,
     }
     Ok(())
@@ -60,21 +79,31 @@ fn status(dir: &Path) -> Result<()> {
 /// The newest of the two names that a file may have.
 fn text(run: &Path, name: &str) -> Option<String> {
     let new = std::fs::read_to_string(run.join(format!("{name}.new")));
-    new.or_else(|_| std::fs::read_to_string(run.join(name))).ok()
+    new.or_else(|_| std::fs::read_to_string(run.join(name)))
+        .ok()
 }
 
 /// The mean over the agents of each column in the last round that is whole; of the held-out reward,
 /// in the last round that has one.
 fn last_round(run: &Path) -> HashMap<String, f64> {
-    let Some(text) = text(run, "rounds.csv") else { return HashMap::new() };
+    let Some(text) = text(run, "rounds.csv") else {
+        return HashMap::new();
+    };
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let headers: Vec<String> = reader.headers().map(|row| row.iter().map(str::to_owned).collect()).unwrap_or_default();
+    let headers: Vec<String> = reader
+        .headers()
+        .map(|row| row.iter().map(str::to_owned).collect())
+        .unwrap_or_default();
     let mut sums: HashMap<String, (String, f64, f64)> = HashMap::new();
     for row in reader.records().map_while(Result::ok) {
         let round = row.get(0).unwrap_or_default();
         for (name, cell) in headers.iter().zip(&row) {
-            let Ok(value) = cell.parse::<f64>() else { continue };
-            let entry = sums.entry(name.clone()).or_insert_with(|| (round.to_owned(), 0.0, 0.0));
+            let Ok(value) = cell.parse::<f64>() else {
+                continue;
+            };
+            let entry = sums
+                .entry(name.clone())
+                .or_insert_with(|| (round.to_owned(), 0.0, 0.0));
             if entry.0 != round {
                 *entry = (round.to_owned(), 0.0, 0.0);
             }
@@ -82,13 +111,20 @@ fn last_round(run: &Path) -> HashMap<String, f64> {
             entry.2 += 1.0;
         }
     }
-    sums.into_iter().map(|(name, (_, sum, count))| (name, sum / count)).collect()
+    sums.into_iter()
+        .map(|(name, (_, sum, count))| (name, sum / count))
+        .collect()
 }
 
 /// Mean seconds of the last ten rounds.
 fn seconds(run: &Path) -> Option<f64> {
     let text = text(run, "timings.csv")?;
-    let row = |line: &str| line.split(',').skip(1).map(|cell| cell.parse::<f64>().ok()).sum::<Option<f64>>();
+    let row = |line: &str| {
+        line.split(',')
+            .skip(1)
+            .map(|cell| cell.parse::<f64>().ok())
+            .sum::<Option<f64>>()
+    };
     let all: Vec<f64> = text.lines().skip(1).filter_map(row).collect();
     let last = &all[all.len().saturating_sub(10)..];
     (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64)

@@ -75,14 +75,21 @@ pub(super) fn run(args: Args) -> Result<()> {
     match args.command {
         Command::List => list(),
         Command::Show { name, seed, set } => show(&name, seed, &set),
-        Command::Export { names, count, seed, set } => export(&names, count, seed, &set),
+        Command::Export {
+            names,
+            count,
+            seed,
+            set,
+        } => export(&names, count, seed, &set),
         Command::Score { scoring } => score(scoring.into()),
     }
 }
 
 fn list() -> Result<()> {
     let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_header(["task", "field", "range", "default"]);
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_header(["task", "field", "range", "default"]);
     for name in catalog::NAMES {
         for (i, field) in catalog::fields(name).into_iter().flatten().enumerate() {
             let name = if i == 0 { name } else { "" };
@@ -95,11 +102,16 @@ fn list() -> Result<()> {
 
 fn show(name: &str, seed: u64, set: &[String]) -> Result<()> {
     let names = [name.to_owned()];
-    let task = catalog::build(name, &configs(&names, set)?, Scoring::ReasoningGym).map_err(|e| anyhow!(e))?;
+    let task = catalog::build(name, &configs(&names, set)?, Scoring::ReasoningGym)
+        .map_err(|e| anyhow!(e))?;
     let question = instance(task.as_ref(), seed, 0);
     let answer = question.answer.as_deref().unwrap_or("(any that follows)");
     let metadata = serde_json::to_string_pretty(&*question.metadata)?;
-    writeln!(std::io::stdout(), "--- question\n{}\n--- answer\n{answer}\n--- metadata\n{metadata}", question.text)?;
+    writeln!(
+        std::io::stdout(),
+        "--- question\n{}\n--- answer\n{answer}\n--- metadata\n{metadata}",
+        question.text
+    )?;
     Ok(())
 }
 
@@ -112,7 +124,8 @@ fn export(names: &[String], count: u64, seed: u64, set: &[String]) -> Result<()>
             let question = instance(task.as_ref(), seed, index);
             let mut metadata = Map::clone(&question.metadata);
             metadata.insert("source_index".to_owned(), index.into());
-            let line = json!({"question": question.text, "answer": question.answer, "metadata": metadata});
+            let line =
+                json!({"question": question.text, "answer": question.answer, "metadata": metadata});
             writeln!(out, "{line}")?;
         }
     }
@@ -130,24 +143,38 @@ fn configs(names: &[String], set: &[String]) -> Result<TaskConfigs> {
     let mut table = toml::Table::new();
     for setting in set {
         let mut apply = || -> Result<()> {
-            let (key, value) = setting.split_once('=').context("found no `=`, expected field=value")?;
+            let (key, value) = setting
+                .split_once('=')
+                .context("found no `=`, expected field=value")?;
             let (task, field) = match (key.trim().split_once('.'), names) {
                 (Some((task, field)), _) => (task.to_owned(), field),
                 (None, [only]) => (only.clone(), key.trim()),
-                (None, _) => bail!("found no task, expected task.field=value where several tasks are named"),
+                (None, _) => {
+                    bail!("found no task, expected task.field=value where several tasks are named")
+                }
             };
-            ensure!(names.contains(&task), "found task {task:?}, expected one of {}", names.join(", "));
+            ensure!(
+                names.contains(&task),
+                "found task {task:?}, expected one of {}",
+                names.join(", ")
+            );
             let value: toml::Value = toml::from_str::<toml::Table>(&format!("value = {value}"))
                 .ok()
                 .and_then(|mut parsed| parsed.remove("value"))
                 .unwrap_or_else(|| toml::Value::String(value.trim().to_owned()));
-            let fields = table.entry(task).or_insert_with(|| toml::Table::new().into());
-            fields.as_table_mut().context("a task's fields are a table")?.insert(field.to_owned(), value);
+            let fields = table
+                .entry(task)
+                .or_insert_with(|| toml::Table::new().into());
+            fields
+                .as_table_mut()
+                .context("a task's fields are a table")?
+                .insert(field.to_owned(), value);
             Ok(())
         };
         apply().with_context(|| format!("--set {setting}"))?;
     }
-    toml::from_str(&toml::to_string(&table)?).map_err(|e| anyhow!("--set {}: {}", set.join(" --set "), e.message()))
+    toml::from_str(&toml::to_string(&table)?)
+        .map_err(|e| anyhow!("--set {}: {}", set.join(" --set "), e.message()))
 }
 
 /// A line to score.
@@ -182,19 +209,35 @@ fn score(scoring: Scoring) -> Result<()> {
 
 fn score_line(line: &[u8], scoring: Scoring) -> Result<f64, String> {
     let line: Candidate = serde_json::from_slice(line).map_err(|e| e.to_string())?;
-    let source = || line.metadata.get("source_dataset")?.as_str().map(ToOwned::to_owned);
-    let name = line.task.clone().or_else(source).ok_or("found no task, expected `task` or metadata.source_dataset")?;
+    let source = || {
+        line.metadata
+            .get("source_dataset")?
+            .as_str()
+            .map(ToOwned::to_owned)
+    };
+    let name = line
+        .task
+        .clone()
+        .or_else(source)
+        .ok_or("found no task, expected `task` or metadata.source_dataset")?;
     let mut config = line.config;
     // of every dataset of the library, but no matter of difficulty
     config.remove("seed");
     config.remove("size");
     let table = json!({&name: config});
     let known = catalog::NAMES.contains(&name.as_str());
-    let configs: TaskConfigs =
-        if known { serde_json::from_value(table).map_err(|e| e.to_string())? } else { TaskConfigs::default() };
+    let configs: TaskConfigs = if known {
+        serde_json::from_value(table).map_err(|e| e.to_string())?
+    } else {
+        TaskConfigs::default()
+    };
     let task = catalog::build(&name, &configs, scoring)?;
-    let question =
-        Question { task: name.into(), text: String::new(), answer: line.answer, metadata: line.metadata.into() };
+    let question = Question {
+        task: name.into(),
+        text: String::new(),
+        answer: line.answer,
+        metadata: line.metadata.into(),
+    };
     Ok(match line.candidate {
         Some(candidate) => task.score(&question, &candidate),
         None => task.score_missing(),

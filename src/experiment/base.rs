@@ -48,7 +48,10 @@ impl Base {
         let eos = config.eos_token_ids(Some(dir))?;
         let base = Self::new(dir, config, eos)?;
         if let Some(id) = base.eos.iter().find(|id| !base.tokenizer.has_id(**id)) {
-            bail!("{}: eos_token_id {id}, expected an id of tokenizer.json", dir.display());
+            bail!(
+                "{}: eos_token_id {id}, expected an id of tokenizer.json",
+                dir.display()
+            );
         }
         let checkpoint = Some(Checkpoint::open(dir, &base.config)?);
         Ok(Self { checkpoint, ..base })
@@ -79,9 +82,18 @@ impl Base {
             dir.join("config.json").display()
         );
         if let Some(id) = eos.iter().find(|id| **id as usize >= rows) {
-            bail!("{}: eos_token_id {id}, expected less than vocab_size {rows}", dir.display());
+            bail!(
+                "{}: eos_token_id {id}, expected less than vocab_size {rows}",
+                dir.display()
+            );
         }
-        Ok(Self { dir: dir.to_owned(), config, tokenizer: Arc::new(tokenizer), eos, checkpoint: None })
+        Ok(Self {
+            dir: dir.to_owned(),
+            config,
+            tokenizer: Arc::new(tokenizer),
+            eos,
+            checkpoint: None,
+        })
     }
 
     /// Reads the weights onto a device, or makes them.
@@ -91,13 +103,19 @@ impl Base {
     pub fn weights(&self, device: &Device) -> Result<Decoder> {
         match &self.checkpoint {
             Some(checkpoint) => Ok(weights::load(checkpoint, &self.config, device)?),
-            None => Ok(weights::random(&self.config, Seed::new(0).child("weights", 0), device)),
+            None => Ok(weights::random(
+                &self.config,
+                Seed::new(0).child("weights", 0),
+                device,
+            )),
         }
     }
 
     /// Most tokens that a prompt may have before a completion of this length.
     pub fn room(&self, max_completion_length: usize) -> usize {
-        self.config.max_position_embeddings.saturating_sub(max_completion_length)
+        self.config
+            .max_position_embeddings
+            .saturating_sub(max_completion_length)
     }
 
     /// How its policies read and write text.
@@ -116,10 +134,15 @@ impl Base {
     /// # Errors
     /// When a file cannot be read or written.
     pub fn save(&self, model: &Decoder, dir: &Path) -> Result<()> {
-        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
-        for name in COMPANIONS.iter().filter(|name| self.dir.join(name).exists()) {
+        std::fs::create_dir_all(dir)
+            .with_context(|| format!("{}: cannot be made", dir.display()))?;
+        for name in COMPANIONS
+            .iter()
+            .filter(|name| self.dir.join(name).exists())
+        {
             let to = dir.join(name);
-            std::fs::copy(self.dir.join(name), &to).with_context(|| format!("{}: cannot be written", to.display()))?;
+            std::fs::copy(self.dir.join(name), &to)
+                .with_context(|| format!("{}: cannot be written", to.display()))?;
         }
         match &self.checkpoint {
             Some(checkpoint) => weights::save(model, dir, |tensor| checkpoint.dtype(tensor))?,

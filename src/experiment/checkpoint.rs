@@ -25,7 +25,10 @@ pub struct CheckpointTable {
 
 impl Default for CheckpointTable {
     fn default() -> Self {
-        Self { every: 50, keep_last: 2 }
+        Self {
+            every: 50,
+            keep_last: 2,
+        }
     }
 }
 
@@ -46,7 +49,10 @@ struct Manifest {
 
 impl Manifest {
     fn hash(&self) -> Result<String> {
-        let bare = Self { manifest: String::new(), ..self.clone() };
+        let bare = Self {
+            manifest: String::new(),
+            ..self.clone()
+        };
         Ok(hex(&Sha256::digest(serde_json::to_vec(&bare)?)))
     }
 }
@@ -86,13 +92,17 @@ const MANIFEST: &str = "manifest.json";
 
 impl Checkpoints {
     pub(super) fn new(run: &Path, keep_last: usize) -> Self {
-        Self { dir: run.join("checkpoint"), keep_last }
+        Self {
+            dir: run.join("checkpoint"),
+            keep_last,
+        }
     }
 
     /// Writes one, then removes those that are too old.
     pub(super) fn save(&self, round: u32, swarm: &Swarm, csv: Vec<Position>) -> Result<()> {
         let beside = self.dir.join(".writing");
-        self.write(&beside, round, swarm, csv).with_context(|| format!("{}: cannot be written", beside.display()))?;
+        self.write(&beside, round, swarm, csv)
+            .with_context(|| format!("{}: cannot be written", beside.display()))?;
         let place = self.dir.join(format!("{PREFIX}{round:08}"));
         let put = || {
             remove(&place)?;
@@ -102,7 +112,9 @@ impl Checkpoints {
         put().with_context(|| format!("{}: cannot be written", place.display()))?;
         let mut all = self.all()?;
         let old = all.len().saturating_sub(self.keep_last);
-        all.drain(..old).try_for_each(|(_, dir)| remove(&dir)).context("an old checkpoint cannot be removed")
+        all.drain(..old)
+            .try_for_each(|(_, dir)| remove(&dir))
+            .context("an old checkpoint cannot be removed")
     }
 
     fn write(&self, dir: &Path, round: u32, swarm: &Swarm, csv: Vec<Position>) -> Result<()> {
@@ -120,7 +132,13 @@ impl Checkpoints {
             }
             sync(folder)?;
         }
-        let mut manifest = Manifest { round, csv, num_tokens, files, manifest: String::new() };
+        let mut manifest = Manifest {
+            round,
+            csv,
+            num_tokens,
+            files,
+            manifest: String::new(),
+        };
         manifest.manifest = manifest.hash()?;
         let file = dir.join(MANIFEST);
         fs::write(&file, serde_json::to_string_pretty(&manifest)? + "\n")?;
@@ -132,12 +150,22 @@ impl Checkpoints {
     fn all(&self) -> Result<Vec<(u32, PathBuf)>> {
         let entries = match fs::read_dir(&self.dir) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.with_context(|| format!("{}: cannot be read", self.dir.display()))?,
+            entries => {
+                entries.with_context(|| format!("{}: cannot be read", self.dir.display()))?
+            }
         };
-        let round = |path: &Path| path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok();
+        let round = |path: &Path| {
+            path.file_name()?
+                .to_str()?
+                .strip_prefix(PREFIX)?
+                .parse()
+                .ok()
+        };
         let mut all = Vec::new();
         for entry in entries {
-            let path = entry.with_context(|| format!("{}: cannot be read", self.dir.display()))?.path();
+            let path = entry
+                .with_context(|| format!("{}: cannot be read", self.dir.display()))?
+                .path();
             all.extend(round(&path).map(|round| (round, path)));
         }
         all.sort();
@@ -149,7 +177,10 @@ impl Checkpoints {
         for (_, dir) in self.all()?.into_iter().rev() {
             match load(&dir, run) {
                 Ok(loaded) => return Ok(Some(loaded)),
-                Err(problem) => say(format!("{}: {problem:#}; what came before it is used", dir.display())),
+                Err(problem) => say(format!(
+                    "{}: {problem:#}; what came before it is used",
+                    dir.display()
+                )),
             }
         }
         Ok(None)
@@ -159,7 +190,10 @@ impl Checkpoints {
 fn load(dir: &Path, run: &Path) -> Result<Loaded> {
     let text = fs::read_to_string(dir.join(MANIFEST)).context("its manifest cannot be read")?;
     let manifest: Manifest = serde_json::from_str(&text).context("its manifest is damaged")?;
-    ensure!(manifest.hash()? == manifest.manifest, "its manifest is damaged");
+    ensure!(
+        manifest.hash()? == manifest.manifest,
+        "its manifest is damaged"
+    );
     for (name, expected) in &manifest.files {
         let found = hash(&dir.join(name)).with_context(|| format!("{name} cannot be read"))?;
         ensure!(found == *expected, "{name} is damaged");
@@ -167,13 +201,25 @@ fn load(dir: &Path, run: &Path) -> Result<Loaded> {
     for position in &manifest.csv {
         position.find(run)?;
     }
-    let Manifest { round, csv, num_tokens, .. } = manifest;
-    Ok(Loaded { round, csv, num_tokens, dir: dir.to_owned() })
+    let Manifest {
+        round,
+        csv,
+        num_tokens,
+        ..
+    } = manifest;
+    Ok(Loaded {
+        round,
+        csv,
+        num_tokens,
+        dir: dir.to_owned(),
+    })
 }
 
 /// The folder of each agent.
 fn folders(dir: &Path, agents: usize) -> Vec<PathBuf> {
-    (0..agents).map(|agent| dir.join(format!("agent-{agent}"))).collect()
+    (0..agents)
+        .map(|agent| dir.join(format!("agent-{agent}")))
+        .collect()
 }
 
 fn hash(file: &Path) -> io::Result<String> {
@@ -212,11 +258,20 @@ impl Position {
     pub(super) fn find(&self, run: &Path) -> Result<PathBuf> {
         // a run that was stopped while it ended has already given its file the final name
         let names = [self.file.as_str(), self.file.trim_end_matches(".new")];
-        let Some(path) = names.iter().map(|name| run.join(name)).find(|path| path.exists()) else {
+        let Some(path) = names
+            .iter()
+            .map(|name| run.join(name))
+            .find(|path| path.exists())
+        else {
             bail!("{} is missing", self.file);
         };
         let found = fs::metadata(&path)?.len();
-        ensure!(found >= self.bytes, "{} has {found} bytes, expected at least {}", path.display(), self.bytes);
+        ensure!(
+            found >= self.bytes,
+            "{} has {found} bytes, expected at least {}",
+            path.display(),
+            self.bytes
+        );
         Ok(path)
     }
 }

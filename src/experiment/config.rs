@@ -185,7 +185,9 @@ impl Experiment {
     /// Names the file and the key, what was found and what was expected.
     pub fn load(file: &Path, overrides: &[String]) -> Result<Self> {
         let experiment: Self = toml_file::load(file, overrides)?;
-        experiment.validate().map_err(|problem| anyhow!("{}: {problem}", file.display()))?;
+        experiment
+            .validate()
+            .map_err(|problem| anyhow!("{}: {problem}", file.display()))?;
         Ok(experiment)
     }
 
@@ -196,15 +198,25 @@ impl Experiment {
     pub fn load_all(file: &Path, overrides: &[String]) -> Result<Sweep<Self>> {
         let all: Sweep<Self> = toml_file::load_all(file, overrides)?;
         for (name, experiment) in &all.values {
-            let place = if name.is_empty() { String::new() } else { format!(" with sweep value {name}") };
-            experiment.validate().map_err(|problem| anyhow!("{}{place}: {problem}", file.display()))?;
+            let place = if name.is_empty() {
+                String::new()
+            } else {
+                format!(" with sweep value {name}")
+            };
+            experiment
+                .validate()
+                .map_err(|problem| anyhow!("{}{place}: {problem}", file.display()))?;
         }
         Ok(all)
     }
 
     fn validate(&self) -> Result<(), String> {
         let check = |ok: bool, key: &str, found: String, expected: &str| {
-            if ok { Ok(()) } else { Err(format!("{key}: found {found}, expected {expected}")) }
+            if ok {
+                Ok(())
+            } else {
+                Err(format!("{key}: found {found}, expected {expected}"))
+            }
         };
         check(self.rounds > 0, "rounds", "0".into(), "at least 1")?;
         distinct("seeds", &self.seeds)?;
@@ -214,34 +226,94 @@ impl Experiment {
             let key = format!("mixes[{i}]");
             let found = format!("{} local and {} external", mix.local, mix.external);
             let sizes = mix.local <= MOST && mix.external <= MOST;
-            check(sizes, &key, found.clone(), &format!("at most {MOST} of each"))?;
-            check(mix.local + mix.external > 0, &key, found, "at least one rollout")?;
+            check(
+                sizes,
+                &key,
+                found.clone(),
+                &format!("at most {MOST} of each"),
+            )?;
+            check(
+                mix.local + mix.external > 0,
+                &key,
+                found,
+                "at least one rollout",
+            )?;
         }
         let agents = self.swarm.agents;
-        check((1..=1024).contains(&agents), "swarm.agents", agents.to_string(), "1 to 1024")?;
+        check(
+            (1..=1024).contains(&agents),
+            "swarm.agents",
+            agents.to_string(),
+            "1 to 1024",
+        )?;
         let redraws = self.swarm.max_redraws;
-        check(redraws <= MOST, "swarm.max_redraws", redraws.to_string(), &format!("0 to {MOST}"))?;
+        check(
+            redraws <= MOST,
+            "swarm.max_redraws",
+            redraws.to_string(),
+            &format!("0 to {MOST}"),
+        )?;
         let generate = &self.generate;
         let group = generate.num_generations;
         let range = format!("1 to {MOST} (2 for a signal)");
-        check((1..=MOST).contains(&group), "generate.num_generations", group.to_string(), &range)?;
+        check(
+            (1..=MOST).contains(&group),
+            "generate.num_generations",
+            group.to_string(),
+            &range,
+        )?;
         let longest = generate.max_completion_length;
         let sane = (1..=1 << 20).contains(&longest);
-        check(sane, "generate.max_completion_length", longest.to_string(), "1 to 1048576")?;
+        check(
+            sane,
+            "generate.max_completion_length",
+            longest.to_string(),
+            "1 to 1048576",
+        )?;
         let warmth = generate.temperature;
         let sane = warmth == 0.0 || (0.01..=100.0).contains(&warmth);
-        check(sane, "generate.temperature", warmth.to_string(), "0 (greedy) or 0.01 to 100")?;
+        check(
+            sane,
+            "generate.temperature",
+            warmth.to_string(),
+            "0 (greedy) or 0.01 to 100",
+        )?;
         let top_p = generate.top_p;
-        check((0.0..=1.0).contains(&top_p), "generate.top_p", top_p.to_string(), "0 to 1")?;
+        check(
+            (0.0..=1.0).contains(&top_p),
+            "generate.top_p",
+            top_p.to_string(),
+            "0 to 1",
+        )?;
         let questions = self.eval.questions;
         let sane = questions <= 1 << 16 && (questions > 0 || self.eval.every == 0);
-        check(sane, "eval.questions", questions.to_string(), "1 to 65536 where eval.every is not 0")?;
+        check(
+            sane,
+            "eval.questions",
+            questions.to_string(),
+            "1 to 65536 where eval.every is not 0",
+        )?;
         let kept = self.checkpoint.keep_last;
-        check((1..=1024).contains(&kept), "checkpoint.keep_last", kept.to_string(), "1 to 1024")?;
+        check(
+            (1..=1024).contains(&kept),
+            "checkpoint.keep_last",
+            kept.to_string(),
+            "1 to 1024",
+        )?;
         let mib = self.log.rollouts_mib;
-        check(mib <= 1 << 20, "log.rollouts_mib", mib.to_string(), "0 to 1048576")?;
+        check(
+            mib <= 1 << 20,
+            "log.rollouts_mib",
+            mib.to_string(),
+            "0 to 1048576",
+        )?;
         let memory = self.device.memory_gib.unwrap_or(1.0);
-        check(memory > 0.0 && memory.is_finite(), "device.memory_gib", memory.to_string(), "more than 0")?;
+        check(
+            memory > 0.0 && memory.is_finite(),
+            "device.memory_gib",
+            memory.to_string(),
+            "more than 0",
+        )?;
         self.train.validate()?;
         self.specialists()?;
         self.tasks().map(|_| ())
@@ -256,8 +328,16 @@ impl Experiment {
         distinct("tasks.names", &table.names)?;
         let build = |name: &String| catalog::build(name, &table.difficulty, table.scoring);
         let built: Result<Vec<_>, String> = table.names.iter().map(build).collect();
-        let weights = weights("tasks.weights", &table.names, &table.names, table.weights.as_deref())?;
-        let mut tasks = Tasks::new(built.map_err(|problem| format!("tasks: {problem}"))?, weights);
+        let weights = weights(
+            "tasks.weights",
+            &table.names,
+            &table.names,
+            table.weights.as_deref(),
+        )?;
+        let mut tasks = Tasks::new(
+            built.map_err(|problem| format!("tasks: {problem}"))?,
+            weights,
+        );
         if let Some(file) = &table.source {
             tasks = tasks.with_questions(&source::read(file)?);
         }
@@ -271,25 +351,38 @@ impl Experiment {
         for (i, table) in self.swarm.specialists.iter().enumerate() {
             let key = format!("swarm.agent[{i}]");
             if table.tasks.is_empty() && table.model.is_none() {
-                return Err(format!("{key}: found neither tasks nor model, expected at least one of them"));
+                return Err(format!(
+                    "{key}: found neither tasks nor model, expected at least one of them"
+                ));
             }
             if table.tasks.is_empty() && table.weights.is_some() {
-                return Err(format!("{key}.weights: found weights without tasks, expected one for each of its tasks"));
+                return Err(format!(
+                    "{key}.weights: found weights without tasks, expected one for each of its tasks"
+                ));
             }
             let own = match &table.tasks[..] {
                 [] => None,
                 tasks => {
                     distinct(&format!("{key}.tasks"), tasks)?;
-                    Some(weights(&key, &self.tasks.names, tasks, table.weights.as_deref())?)
+                    Some(weights(
+                        &key,
+                        &self.tasks.names,
+                        tasks,
+                        table.weights.as_deref(),
+                    )?)
                 }
             };
             for &agent in &table.agents {
                 if usize::from(agent) >= self.swarm.agents {
                     let last = self.swarm.agents - 1;
-                    return Err(format!("{key}.agents: found {agent}, expected 0 to {last} (swarm.agents - 1)"));
+                    return Err(format!(
+                        "{key}.agents: found {agent}, expected 0 to {last} (swarm.agents - 1)"
+                    ));
                 }
                 if seen.contains(&agent) {
-                    return Err(format!("{key}.agents: found {agent} a second time, expected each agent once"));
+                    return Err(format!(
+                        "{key}.agents: found {agent} a second time, expected each agent once"
+                    ));
                 }
                 seen.push(agent);
                 if let Some(own) = &own {
@@ -303,8 +396,15 @@ impl Experiment {
     /// The model folder that an agent starts from.
     pub fn model_of(&self, agent: usize) -> &Path {
         let tables = self.swarm.specialists.iter();
-        let own = tables.filter(|table| table.agents.iter().any(|&other| usize::from(other) == agent));
-        own.filter_map(|table| table.model.as_deref()).next().unwrap_or(&self.model.path)
+        let own = tables.filter(|table| {
+            table
+                .agents
+                .iter()
+                .any(|&other| usize::from(other) == agent)
+        });
+        own.filter_map(|table| table.model.as_deref())
+            .next()
+            .unwrap_or(&self.model.path)
     }
 
     /// Most tokens of a prompt of this model.
@@ -356,7 +456,11 @@ fn distinct<T: PartialEq + std::fmt::Debug>(key: &str, items: &[T]) -> Result<()
     if items.is_empty() {
         return Err(format!("{key}: found an empty list, expected at least one"));
     }
-    match items.iter().enumerate().find(|(i, item)| items[..*i].contains(item)) {
+    match items
+        .iter()
+        .enumerate()
+        .find(|(i, item)| items[..*i].contains(item))
+    {
         Some((_, item)) => Err(format!("{key}: found {item:?} twice, expected each once")),
         None => Ok(()),
     }
@@ -370,12 +474,19 @@ pub(super) fn weights(
     given: Option<&[f64]>,
 ) -> Result<TaskWeights, String> {
     if let Some(given) = given.filter(|given| given.len() != named.len()) {
-        return Err(format!("{key}: found {} weights, expected one for each of {} tasks", given.len(), named.len()));
+        return Err(format!(
+            "{key}: found {} weights, expected one for each of {} tasks",
+            given.len(),
+            named.len()
+        ));
     }
     let mut weights = vec![0.0; all.len()];
     for (i, name) in named.iter().enumerate() {
         let Some(place) = all.iter().position(|known| known == name) else {
-            return Err(format!("{key}: found task {name:?}, expected one of tasks.names: {}", all.join(", ")));
+            return Err(format!(
+                "{key}: found task {name:?}, expected one of tasks.names: {}",
+                all.join(", ")
+            ));
         };
         weights[place] = given.map_or(1.0, |given| given[i]);
     }

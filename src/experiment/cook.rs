@@ -49,27 +49,37 @@ impl Recipe {
     ///
     /// # Errors
     /// When a file cannot be written or the parts do not fit together.
-    pub fn cook(&self, device: &Device, workers: &Workers, mut watch: impl FnMut(usize, f64)) -> Result<Outcome> {
+    pub fn cook(
+        &self,
+        device: &Device,
+        workers: &Workers,
+        mut watch: impl FnMut(usize, f64),
+    ) -> Result<Outcome> {
         let tasks = self.tasks()?;
         let seed = Seed::new(self.seed);
         let beside = self.beside()?;
         let dir = beside.path();
         self.write_tokenizer(&tasks, seed.child("tokenizer", 0), dir)?;
         let tokenizer = Tokenizer::load(dir)?;
-        let eos = tokenizer.token_id(tokenizer::END_OF_TEXT).context("the tokenizer has its end token")?;
+        let eos = tokenizer
+            .token_id(tokenizer::END_OF_TEXT)
+            .context("the tokenizer has its end token")?;
         let config = self.model_config(tokenizer.vocab_size(), eos)?;
         let mut model = weights::random(&config, seed.child("weights", 0), device);
         let mut optimizer = Optimizer::new(self.optimizer());
         for step in 0..self.train.steps {
             optimizer.set_learning_rate(self.learning_rate(step));
-            let mut examples = self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
+            let mut examples =
+                self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
             examples.sort_by_key(|example| example.prompt.len());
             let tokens = examples.iter().map(|e| e.completion.len()).sum();
             let size = examples.len().div_ceil(SHARDS);
             let mut shards: Vec<&mut [Example]> = examples.chunks_mut(size).collect();
             let forks: Vec<Decoder> = shards.iter().map(|_| model.clone()).collect();
             let mut work: Vec<_> = shards.iter_mut().zip(forks).collect();
-            let parts = workers.map(&mut work, |(shard, model)| sft::gradients(model, shard, tokens));
+            let parts = workers.map(&mut work, |(shard, model)| {
+                sft::gradients(model, shard, tokens)
+            });
             let loss = parts.iter().map(|(loss, _)| loss).sum();
             let gradients = sft::sum(&model, parts.into_iter().map(|(_, gradients)| gradients));
             model = optimizer.step(model, gradients).0;
@@ -83,20 +93,32 @@ impl Recipe {
             measured.push((split, self.measure(&model, split, &tasks, &tokenizer, eos)?));
         }
         self.move_from(dir)?;
-        Ok(Outcome { measured, parameters: config.parameters() })
+        Ok(Outcome {
+            measured,
+            parameters: config.parameters(),
+        })
     }
 
     /// A folder beside the one to make, gone again if the making fails.
     fn beside(&self) -> Result<tempfile::TempDir> {
-        std::fs::create_dir_all(&self.out).with_context(|| format!("{}: cannot be made", self.out.display()))?;
-        let make = tempfile::Builder::new().prefix(".making-").tempdir_in(&self.out);
+        std::fs::create_dir_all(&self.out)
+            .with_context(|| format!("{}: cannot be made", self.out.display()))?;
+        let make = tempfile::Builder::new()
+            .prefix(".making-")
+            .tempdir_in(&self.out);
         make.with_context(|| format!("{}: cannot be written", self.out.display()))
     }
 
     fn move_from(&self, dir: &Path) -> Result<()> {
-        for name in ["tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors"] {
+        for name in [
+            "tokenizer.json",
+            "tokenizer_config.json",
+            "config.json",
+            "model.safetensors",
+        ] {
             let to = self.out.join(name);
-            std::fs::rename(dir.join(name), &to).with_context(|| format!("{}: cannot be written", to.display()))?;
+            std::fs::rename(dir.join(name), &to)
+                .with_context(|| format!("{}: cannot be written", to.display()))?;
         }
         Ok(())
     }
@@ -106,17 +128,27 @@ impl Recipe {
     fn write_tokenizer(&self, tasks: &Tasks, seed: Seed, dir: &Path) -> Result<()> {
         let mut rng = seed.child("forms", 0).rng();
         let own = |i: usize| {
-            let question = tasks.question(tasks.weights(), Split::Training, seed.child("text", i as u64));
+            let question = tasks.question(
+                tasks.weights(),
+                Split::Training,
+                seed.child("text", i as u64),
+            );
             let answer = self.answer(&question, tasks, seed.child("guess", i as u64), &mut rng);
             format!("{}\n{answer}", question.text)
         };
         let mut texts: Vec<String> = (0..self.tokenizer_texts / 2).map(own).collect();
-        let all: Result<Vec<_>, String> =
-            catalog::NAMES.iter().map(|name| catalog::build(name, &TaskConfigs::default(), Scoring::Exact)).collect();
+        let all: Result<Vec<_>, String> = catalog::NAMES
+            .iter()
+            .map(|name| catalog::build(name, &TaskConfigs::default(), Scoring::Exact))
+            .collect();
         let all = all.map_err(|e| anyhow!(e))?;
         for i in 0..self.tokenizer_texts / 2 {
             let question = all[i % all.len()].question(seed.child("default", i as u64));
-            texts.push(format!("{}\n{}", question.text, question.answer.unwrap_or_default()));
+            texts.push(format!(
+                "{}\n{}",
+                question.text,
+                question.answer.unwrap_or_default()
+            ));
         }
         tokenizer::train(&texts, self.vocab_size, dir)?;
         let config = serde_json::json!({
@@ -157,18 +189,36 @@ impl Recipe {
         self.train.learning_rate * (0.1 + 0.9 * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
     }
 
-    fn examples(&self, tasks: &Tasks, tokenizer: &Tokenizer, eos: u32, seed: Seed) -> Result<Vec<Example>> {
+    fn examples(
+        &self,
+        tasks: &Tasks,
+        tokenizer: &Tokenizer,
+        eos: u32,
+        seed: Seed,
+    ) -> Result<Vec<Example>> {
         let mut rng = seed.child("forms", 0).rng();
         let mut examples = Vec::new();
         for i in 0..self.train.questions as u64 {
-            let question = tasks.question(tasks.weights(), Split::Training, seed.child("question", i));
+            let question =
+                tasks.question(tasks.weights(), Split::Training, seed.child("question", i));
             let prompt = tokenizer.prompt(None, &question.text)?;
             for j in 0..self.train.answers as u64 {
-                let text = self.answer(&question, tasks, seed.child("guess", i * 1000 + j), &mut rng);
+                let text = self.answer(
+                    &question,
+                    tasks,
+                    seed.child("guess", i * 1000 + j),
+                    &mut rng,
+                );
                 let mut completion = tokenizer.encode_completion(&text);
                 completion.push(eos);
                 let prompt = prompt.clone();
-                examples.push(Example { prompt, completion, advantage: 1.0, truncated: false, foreign: false });
+                examples.push(Example {
+                    prompt,
+                    completion,
+                    advantage: 1.0,
+                    truncated: false,
+                    foreign: false,
+                });
             }
         }
         Ok(examples)
@@ -184,8 +234,11 @@ impl Recipe {
         });
         let form = chosen.unwrap_or(&self.forms[0]);
         let other = || {
-            let mut others = (0..).map(|i| tasks.question(tasks.weights(), Split::Training, guess.child("other", i)));
-            others.find(|other| other.task == question.task).and_then(|other| right_answer(&other))
+            let mut others = (0..)
+                .map(|i| tasks.question(tasks.weights(), Split::Training, guess.child("other", i)));
+            others
+                .find(|other| other.task == question.task)
+                .and_then(|other| right_answer(&other))
         };
         let answer = match form.content {
             Content::Right => right_answer(question),
@@ -205,29 +258,63 @@ impl Recipe {
     ) -> Result<Measured> {
         let seed = Seed::new(self.seed).child("measure", 0);
         let max_completion_length = self.train.max_completion_length;
-        let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length };
+        let decoding = Decoding {
+            temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            max_completion_length,
+        };
         let question = |i: u64| tasks.question(tasks.weights(), split, seed.child("question", i));
-        let questions: Vec<Question> = (0..self.train.eval_questions as u64).map(question).collect();
+        let questions: Vec<Question> = (0..self.train.eval_questions as u64)
+            .map(question)
+            .collect();
         let (mut scores, mut ended, mut tagged) = (Vec::new(), Vec::new(), Vec::new());
         for (chunk, questions) in questions.chunks(64).enumerate() {
-            let prompts = questions.iter().map(|q| tokenizer.prompt(None, &q.text)).collect::<Result<Vec<_>, _>>()?;
-            let groups = generate(model, &prompts, 8, &decoding, &[eos], seed.child("generate", chunk as u64));
-            let pairs = questions.iter().zip(groups).flat_map(|(q, group)| group.into_iter().map(move |g| (q, g)));
+            let prompts = questions
+                .iter()
+                .map(|q| tokenizer.prompt(None, &q.text))
+                .collect::<Result<Vec<_>, _>>()?;
+            let groups = generate(
+                model,
+                &prompts,
+                8,
+                &decoding,
+                &[eos],
+                seed.child("generate", chunk as u64),
+            );
+            let pairs = questions
+                .iter()
+                .zip(groups)
+                .flat_map(|(q, group)| group.into_iter().map(move |g| (q, g)));
             for (question, generated) in pairs {
-                let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).filter(|id| *id != eos).collect();
+                let ids: Vec<u32> = generated
+                    .tokens
+                    .iter()
+                    .map(|t| t.id)
+                    .filter(|id| *id != eos)
+                    .collect();
                 let text = tokenizer.decode(&ids);
                 let score = tasks.score(question, &text).unwrap_or(0.0);
                 scores.push((&question.task, score));
-                ended.push(f64::from(u8::from(generated.finish_reason == FinishReason::Stop)));
+                ended.push(f64::from(u8::from(
+                    generated.finish_reason == FinishReason::Stop,
+                )));
                 tagged.extend(extract_answer(&text).map(|_| score));
             }
         }
         let of_task = |name: &String| {
-            let scores = scores.iter().filter(|(task, _)| *task == name).map(|(_, score)| *score);
+            let scores = scores
+                .iter()
+                .filter(|(task, _)| *task == name)
+                .map(|(_, score)| *score);
             mean(&scores.collect::<Vec<_>>())
         };
         Ok(Measured {
-            tasks: tasks.names().iter().map(|name| (name.clone(), of_task(name))).collect(),
+            tasks: tasks
+                .names()
+                .iter()
+                .map(|name| (name.clone(), of_task(name)))
+                .collect(),
             reward: mean(&scores.iter().map(|(_, score)| *score).collect::<Vec<_>>()),
             ended: mean(&ended),
             tagged: tagged.len() as f64 / scores.len() as f64,
@@ -238,6 +325,12 @@ impl Recipe {
 
 /// The answer of a question, or an example where many are right.
 fn right_answer(question: &Question) -> Option<String> {
-    let example = || question.metadata.get("example_answer")?.as_str().map(ToOwned::to_owned);
+    let example = || {
+        question
+            .metadata
+            .get("example_answer")?
+            .as_str()
+            .map(ToOwned::to_owned)
+    };
     question.answer.clone().or_else(example)
 }

@@ -39,7 +39,11 @@ pub struct DeviceConfig {
 impl DeviceConfig {
     /// A device of this kind, the first of several.
     pub fn of(kind: DeviceKind) -> Self {
-        Self { kind, index: 0, memory_gib: None }
+        Self {
+            kind,
+            index: 0,
+            memory_gib: None,
+        }
     }
 
     /// The device, with gradients.
@@ -106,24 +110,34 @@ fn cuda(index: usize) -> Result<Device> {
     // asks the driver first: opening a device without one panics
     let devices = Device::enumerate(burn::tensor::DeviceType::Cuda).into_vec();
     let missing = || match devices.len() {
-        0 => "device.kind: found \"cuda\", but this machine has no CUDA GPU, or no driver for it".to_owned(),
-        found => format!("device.index: found {index}, expected less than {found}, the CUDA GPUs of this machine"),
+        0 => "device.kind: found \"cuda\", but this machine has no CUDA GPU, or no driver for it"
+            .to_owned(),
+        found => format!(
+            "device.index: found {index}, expected less than {found}, the CUDA GPUs of this machine"
+        ),
     };
     devices.get(index).cloned().with_context(missing)
 }
 
 #[cfg(not(feature = "cuda"))]
 fn cuda(_: usize) -> Result<Device> {
-    anyhow::bail!("device.kind: found \"cuda\", expected \"cpu\": this program was built without --features cuda")
+    anyhow::bail!(
+        "device.kind: found \"cuda\", expected \"cpu\": this program was built without --features cuda"
+    )
 }
 
 #[cfg(feature = "ndarray")]
-#[expect(deprecated, reason = "kept for comparison with flex as long as Burn has it")]
+#[expect(
+    deprecated,
+    reason = "kept for comparison with flex as long as Burn has it"
+)]
 fn ndarray() -> Result<Device> {
     Ok(Device::ndarray())
 }
 
 #[cfg(not(feature = "ndarray"))]
 fn ndarray() -> Result<Device> {
-    anyhow::bail!("device.kind: found \"ndarray\", expected \"cpu\": this program was built without --features ndarray")
+    anyhow::bail!(
+        "device.kind: found \"ndarray\", expected \"cpu\": this program was built without --features ndarray"
+    )
 }

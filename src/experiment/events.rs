@@ -20,9 +20,19 @@ impl Events {
     /// Starts a file beside those of earlier starts; TensorBoard reads them as one.
     pub(super) fn create(run: &Path) -> Result<Self> {
         let since = seconds();
-        let name = |n: u32| run.join(format!("events.out.tfevents.{:.0}.{}.{n}", since.floor(), std::process::id()));
-        let path = (0..).map(name).find(|path| !path.exists()).context("one of the numbers is free")?;
-        let file = File::create(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+        let name = |n: u32| {
+            run.join(format!(
+                "events.out.tfevents.{:.0}.{}.{n}",
+                since.floor(),
+                std::process::id()
+            ))
+        };
+        let path = (0..)
+            .map(name)
+            .find(|path| !path.exists())
+            .context("one of the numbers is free")?;
+        let file = File::create(&path)
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
         let mut events = Self { path, file };
         events.write(&[double(1, since), text(3, "brain.Event:2")].concat())?;
         Ok(events)
@@ -30,13 +40,21 @@ impl Events {
 
     /// Writes the metrics of a round.
     pub(super) fn round(&mut self, records: &[RoundRecord], tasks: &[String]) -> Result<()> {
-        let Some(first) = records.first() else { return Ok(()) };
-        let rows: Vec<Vec<(String, String)>> = records.iter().map(|record| record.cells(tasks)).collect();
+        let Some(first) = records.first() else {
+            return Ok(());
+        };
+        let rows: Vec<Vec<(String, String)>> =
+            records.iter().map(|record| record.cells(tasks)).collect();
         let mut summary = Vec::new();
-        for (column, (name, _)) in
-            rows[0].iter().enumerate().filter(|(_, (name, _))| name != "round" && name != "agent")
+        for (column, (name, _)) in rows[0]
+            .iter()
+            .enumerate()
+            .filter(|(_, (name, _))| name != "round" && name != "agent")
         {
-            let values: Vec<f64> = rows.iter().filter_map(|row| row[column].1.parse().ok()).collect();
+            let values: Vec<f64> = rows
+                .iter()
+                .filter_map(|row| row[column].1.parse().ok())
+                .collect();
             if !values.is_empty() {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 summary.extend(bytes(1, &[text(1, name), float(2, mean as f32)].concat()));
@@ -49,17 +67,24 @@ impl Events {
     fn write(&mut self, event: &[u8]) -> Result<()> {
         let length = (event.len() as u64).to_le_bytes();
         let record = [&length[..], &masked(&length), event, &masked(event)].concat();
-        self.file.write_all(&record).with_context(|| format!("{}: cannot be written", self.path.display()))
+        self.file
+            .write_all(&record)
+            .with_context(|| format!("{}: cannot be written", self.path.display()))
     }
 }
 
 fn seconds() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// The checksum of a record: CRC-32C, turned and shifted so that it is no checksum of itself.
 fn masked(data: &[u8]) -> [u8; 4] {
-    crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+    crc32c::crc32c(data)
+        .rotate_right(15)
+        .wrapping_add(0xa282_ead8)
+        .to_le_bytes()
 }
 
 fn varint(mut value: u64) -> Vec<u8> {

@@ -20,7 +20,9 @@ pub(super) fn folder(path: &Path) -> Result<Cow<'_, Path>> {
 fn id(path: &Path) -> Option<(&str, &str)> {
     let mut parts = path.components();
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(Component::Normal(owner)), Some(Component::Normal(name)), None) => owner.to_str().zip(name.to_str()),
+        (Some(Component::Normal(owner)), Some(Component::Normal(name)), None) => {
+            owner.to_str().zip(name.to_str())
+        }
         _ => None,
     }
 }
@@ -37,13 +39,20 @@ fn fetch(owner: &str, name: &str) -> Result<std::path::PathBuf> {
 /// With `HF_HUB_OFFLINE` set it only looks there.
 #[cfg(feature = "hub")]
 fn fetch(owner: &str, name: &str) -> Result<std::path::PathBuf> {
-    let offline = std::env::var("HF_HUB_OFFLINE").is_ok_and(|value| !["", "0"].contains(&value.as_str()));
-    let needed = ["*.json", "*.safetensors", "*.jinja", "merges.txt"].map(ToOwned::to_owned).into();
+    let offline =
+        std::env::var("HF_HUB_OFFLINE").is_ok_and(|value| !["", "0"].contains(&value.as_str()));
+    let needed = ["*.json", "*.safetensors", "*.jinja", "merges.txt"]
+        .map(ToOwned::to_owned)
+        .into();
     let download = || {
         let client = hf_hub::HFClientSync::new()?;
         let model = client.model(owner, name);
         let snapshot = model.snapshot_download();
-        snapshot.allow_patterns(needed).local_files_only(offline).progress(bar::Bar::new()).send()
+        snapshot
+            .allow_patterns(needed)
+            .local_files_only(offline)
+            .progress(bar::Bar::new())
+            .send()
     };
     download().map_err(|e: hf_hub::HFError| {
         let what = match offline {
@@ -75,13 +84,18 @@ mod bar {
         pub(super) fn new() -> Self {
             let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}, {eta} left")
                 .expect("the template is well formed");
-            Self { bar: ProgressBar::no_length().with_style(style), files: Mutex::default() }
+            Self {
+                bar: ProgressBar::no_length().with_style(style),
+                files: Mutex::default(),
+            }
         }
     }
 
     impl ProgressHandler for Bar {
         fn on_progress(&self, event: &ProgressEvent) {
-            let ProgressEvent::Download(event) = event else { return };
+            let ProgressEvent::Download(event) = event else {
+                return;
+            };
             match event {
                 DownloadEvent::Start { total_bytes, .. } => self.bar.set_length(*total_bytes),
                 DownloadEvent::Progress { files } => {
@@ -91,7 +105,9 @@ mod bar {
                     }
                     self.bar.set_position(known.values().sum());
                 }
-                DownloadEvent::AggregateProgress { bytes_completed, .. } => self.bar.set_position(*bytes_completed),
+                DownloadEvent::AggregateProgress {
+                    bytes_completed, ..
+                } => self.bar.set_position(*bytes_completed),
                 DownloadEvent::Complete => self.bar.finish_and_clear(),
             }
         }
@@ -104,17 +120,33 @@ mod tests {
 
     #[test]
     fn ids_are_relative_and_of_two_parts() {
-        assert_eq!(id(Path::new("Qwen/Qwen3-0.6B")), Some(("Qwen", "Qwen3-0.6B")));
-        for path in ["/models/tiny", "tiny", "../models/tiny", "./models", "a/b/c", ""] {
+        assert_eq!(
+            id(Path::new("Qwen/Qwen3-0.6B")),
+            Some(("Qwen", "Qwen3-0.6B"))
+        );
+        for path in [
+            "/models/tiny",
+            "tiny",
+            "../models/tiny",
+            "./models",
+            "a/b/c",
+            "",
+        ] {
             assert_eq!(id(Path::new(path)), None, "{path}");
         }
-        assert_eq!(folder(Path::new("/no/such")).unwrap(), Path::new("/no/such"));
+        assert_eq!(
+            folder(Path::new("/no/such")).unwrap(),
+            Path::new("/no/such")
+        );
     }
 
     #[cfg(not(feature = "hub"))]
     #[test]
     fn without_the_feature_an_id_is_one_clear_error() {
         let error = folder(Path::new("Qwen/none")).unwrap_err().to_string();
-        assert!(error.contains("Qwen/none: no such folder") && error.contains("--features hub"), "{error}");
+        assert!(
+            error.contains("Qwen/none: no such folder") && error.contains("--features hub"),
+            "{error}"
+        );
     }
 }

@@ -28,7 +28,11 @@ pub struct LogTable {
 
 impl Default for LogTable {
     fn default() -> Self {
-        Self { rollouts_every: 50, rollouts_mib: 8, tensorboard: false }
+        Self {
+            rollouts_every: 50,
+            rollouts_mib: 8,
+            tensorboard: false,
+        }
     }
 }
 
@@ -70,15 +74,31 @@ impl Journal {
     /// Goes on after a round, 0 for a fresh run: what was written of later rounds is taken out.
     pub(super) fn open(run: &Path, table: &LogTable, rounds: u32, after: u32) -> Result<Self> {
         let path = run.join("log.txt");
-        let log = if after == 0 { File::create(&path) } else { File::options().append(true).create(true).open(&path) };
+        let log = if after == 0 {
+            File::create(&path)
+        } else {
+            File::options().append(true).create(true).open(&path)
+        };
         let log = log.with_context(|| format!("{}: cannot be written", path.display()))?;
-        forget(run, after).with_context(|| format!("{}: cannot be mended", run.join(ROLLOUTS).display()))?;
+        forget(run, after)
+            .with_context(|| format!("{}: cannot be mended", run.join(ROLLOUTS).display()))?;
         let events = table.tensorboard.then(|| Events::create(run)).transpose()?;
-        Ok(Self { run: run.to_owned(), table: table.clone(), rounds, log, events })
+        Ok(Self {
+            run: run.to_owned(),
+            table: table.clone(),
+            rounds,
+            log,
+            events,
+        })
     }
 
     /// Writes what is to be written of a round.
-    pub(super) fn round(&mut self, records: &[RoundRecord], seconds: f64, swarm: &Swarm) -> Result<()> {
+    pub(super) fn round(
+        &mut self,
+        records: &[RoundRecord],
+        seconds: f64,
+        swarm: &Swarm,
+    ) -> Result<()> {
         let round = records.first().map_or(0, |record| record.round);
         let mean = |of: fn(&RoundRecord) -> Option<f64>| {
             let values: Vec<f64> = records.iter().filter_map(of).collect();
@@ -89,7 +109,11 @@ impl Journal {
         };
         let learned = records.iter().filter(|record| record.steps > 0).count();
         let bad: usize = records.iter().map(|record| record.bad_updates).sum();
-        let bad = if bad > 0 { format!("  {bad} updates left out, not finite") } else { String::new() };
+        let bad = if bad > 0 {
+            format!("  {bad} updates left out, not finite")
+        } else {
+            String::new()
+        };
         writeln!(
             self.log,
             "round {round}/{}  own {}  train {}  eval {}  loss {}  {learned} of {} learned  {seconds:.2} s{bad}",
@@ -107,17 +131,22 @@ impl Journal {
         let every = self.table.rollouts_every;
         if every > 0 && (round == 1 || round == self.rounds || round.is_multiple_of(every)) {
             let path = self.run.join(ROLLOUTS);
-            self.keep(&path, &kept(round, swarm)).with_context(|| format!("{}: cannot be written", path.display()))?;
+            self.keep(&path, &kept(round, swarm))
+                .with_context(|| format!("{}: cannot be written", path.display()))?;
         }
         Ok(())
     }
 
     /// Writes the training set of an agent whose update was left out.
     pub(super) fn bad_update(&self, round: u32, agent: &Agent, swarm: &Swarm) -> Result<PathBuf> {
-        let of_agent = |kept: &Kept| kept.agent == agent.id().0 || kept.drawn_by.contains(&agent.id().0);
+        let of_agent =
+            |kept: &Kept| kept.agent == agent.id().0 || kept.drawn_by.contains(&agent.id().0);
         let set: Vec<Kept> = kept(round, swarm).into_iter().filter(of_agent).collect();
-        let path = self.run.join(format!("bad-round-{round}-agent-{}.jsonl", agent.id().0));
-        fs::write(&path, lines(&set)?).with_context(|| format!("{}: cannot be written", path.display()))?;
+        let path = self
+            .run
+            .join(format!("bad-round-{round}-agent-{}.jsonl", agent.id().0));
+        fs::write(&path, lines(&set)?)
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
         Ok(path)
     }
 
@@ -137,13 +166,19 @@ impl Journal {
 }
 
 fn lines(rollouts: &[Kept]) -> Result<String> {
-    rollouts.iter().map(|kept| Ok(serde_json::to_string(kept)? + "\n")).collect()
+    rollouts
+        .iter()
+        .map(|kept| Ok(serde_json::to_string(kept)? + "\n"))
+        .collect()
 }
 
 /// The rollouts of a round, and who drew them.
 fn kept(round: u32, swarm: &Swarm) -> Vec<Kept> {
     let drawn_by = |author: AgentId, index: u32| {
-        let drew = swarm.agents().iter().filter(|agent| agent.drawn().contains(&(author, index)));
+        let drew = swarm
+            .agents()
+            .iter()
+            .filter(|agent| agent.drawn().contains(&(author, index)));
         drew.map(|agent| agent.id().0).collect()
     };
     let all = swarm.agents().iter().flat_map(Agent::own);
@@ -154,7 +189,11 @@ fn kept(round: u32, swarm: &Swarm) -> Vec<Kept> {
         task: rollout.question.task.to_string(),
         question: rollout.question.text.clone(),
         answer: rollout.question.answer.clone(),
-        completions: rollout.completions.iter().map(|completion| completion.text.clone()).collect(),
+        completions: rollout
+            .completions
+            .iter()
+            .map(|completion| completion.text.clone())
+            .collect(),
         rewards: rollout.rewards.clone(),
         drawn_by: drawn_by(rollout.author, rollout.index),
     })
@@ -166,7 +205,11 @@ fn files(run: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(run).with_context(|| format!("{}: cannot be read", run.display()))? {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if name == ROLLOUTS || (name.starts_with("rollouts-") && name.ends_with(".jsonl.gz")) {
             files.push(path);
         }
@@ -184,8 +227,9 @@ fn read(file: &Path) -> Result<Vec<Kept>> {
     let mut all = Vec::new();
     for line in lines.lines() {
         // a line that was cut off while it was written is the last one
-        let Ok(kept) = serde_json::from_str(&line.with_context(|| format!("{}: cannot be read", file.display()))?)
-        else {
+        let Ok(kept) = serde_json::from_str(
+            &line.with_context(|| format!("{}: cannot be read", file.display()))?,
+        ) else {
             break;
         };
         all.push(kept);
@@ -198,14 +242,22 @@ fn read(file: &Path) -> Result<Vec<Kept>> {
 /// # Errors
 /// When a file cannot be read.
 pub fn rollouts(run: &Path) -> Result<Vec<Kept>> {
-    files(run)?.iter().map(|file| read(file)).collect::<Result<Vec<_>>>().map(|parts| parts.concat())
+    files(run)?
+        .iter()
+        .map(|file| read(file))
+        .collect::<Result<Vec<_>>>()
+        .map(|parts| parts.concat())
 }
 
 /// Takes out what was kept after a round.
 fn forget(run: &Path, after: u32) -> Result<()> {
     for file in files(run)? {
         let before = read(&file)?;
-        let kept: Vec<Kept> = before.iter().filter(|kept| kept.round <= after).cloned().collect();
+        let kept: Vec<Kept> = before
+            .iter()
+            .filter(|kept| kept.round <= after)
+            .cloned()
+            .collect();
         if kept.len() == before.len() && after > 0 && !file.ends_with(ROLLOUTS) {
             continue;
         }

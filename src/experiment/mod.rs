@@ -22,7 +22,8 @@ mod toml_file;
 pub use base::Base;
 pub use checkpoint::CheckpointTable;
 pub use config::{
-    Dtype, EvalTable, Experiment, GenerateTable, ModelTable, Overlong, SpecialistTable, SwarmTable, TasksTable,
+    Dtype, EvalTable, Experiment, GenerateTable, ModelTable, Overlong, SpecialistTable, SwarmTable,
+    TasksTable,
 };
 pub use cook::{Measured, Outcome};
 pub use device::{Device, DeviceConfig, DeviceKind};

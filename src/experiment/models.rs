@@ -32,11 +32,18 @@ impl Models {
             }
         }
         let table = &experiment.model;
-        let open = |path: &&Path| match table.random_weights.as_ref().filter(|_| **path == table.path) {
+        let open = |path: &&Path| match table
+            .random_weights
+            .as_ref()
+            .filter(|_| **path == table.path)
+        {
             Some(shape) => Base::random(path, shape),
             None => Base::open(path),
         };
-        Ok(Self { bases: paths.iter().map(open).collect::<Result<_>>()?, of_agents })
+        Ok(Self {
+            bases: paths.iter().map(open).collect::<Result<_>>()?,
+            of_agents,
+        })
     }
 
     /// What an agent starts from.
@@ -62,9 +69,17 @@ impl Models {
         let half = experiment.model.dtype == Dtype::Bf16;
         let policy = |&index: &usize| {
             let base = &self.bases[index];
-            let language = base.language(experiment.model.system_prompt.as_deref(), experiment.max_prompt_length(base));
-            let policy =
-                QwenPolicy::new(&weights[index], base.config.clone(), language, half, experiment.train.clone());
+            let language = base.language(
+                experiment.model.system_prompt.as_deref(),
+                experiment.max_prompt_length(base),
+            );
+            let policy = QwenPolicy::new(
+                &weights[index],
+                base.config.clone(),
+                language,
+                half,
+                experiment.train.clone(),
+            );
             Box::new(policy) as Box<dyn Policy>
         };
         self.of_agents.iter().map(policy).collect()
@@ -74,7 +89,11 @@ impl Models {
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn save<'a>(&self, policies: impl Iterator<Item = &'a dyn Policy>, dir: &Path) -> Result<()> {
+    pub fn save<'a>(
+        &self,
+        policies: impl Iterator<Item = &'a dyn Policy>,
+        dir: &Path,
+    ) -> Result<()> {
         for (agent, policy) in policies.enumerate() {
             let folder: PathBuf = dir.join(format!("agent-{agent}"));
             if let Some(decoder) = policy.decoder() {

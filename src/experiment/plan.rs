@@ -78,10 +78,16 @@ impl Plan {
         Ok(Self {
             rounds: experiment.rounds,
             seeds: experiment.seeds.len(),
-            mixes: experiment.mixes.iter().map(|mix| (*mix, completions(mix))).collect(),
+            mixes: experiment
+                .mixes
+                .iter()
+                .map(|mix| (*mix, completions(mix)))
+                .collect(),
             max_completion_length: experiment.generate.max_completion_length,
             prompts,
-            parameters: (0..agents).map(|agent| models.of(agent).config.parameters()).collect(),
+            parameters: (0..agents)
+                .map(|agent| models.of(agent).config.parameters())
+                .collect(),
             device: experiment.device.describe(),
             threads,
             memory: memory(experiment, &models, prompts.longest, threads),
@@ -93,7 +99,9 @@ impl Plan {
     /// When it needs more memory than the device has.
     pub fn fits(&self) -> Result<()> {
         let (needed, memory) = (self.memory.total(), &self.memory);
-        let Some(available) = self.available.filter(|available| needed > *available) else { return Ok(()) };
+        let Some(available) = self.available.filter(|available| needed > *available) else {
+            return Ok(());
+        };
         Err(anyhow!(
             "the plan needs {}, {} has {}: weights {}, Adam {}, then gradients {} and activations {} while learning, or {} \
              while generating. A smaller train.micro_batch_size, train.gradient_checkpointing, fewer agents or threads need \
@@ -112,14 +120,20 @@ impl Plan {
 
 impl Prompts {
     fn look_at(&mut self, experiment: &Experiment, base: &Base, tasks: &Tasks) -> Result<()> {
-        let (most, completion) = (experiment.max_prompt_length(base), experiment.generate.max_completion_length);
+        let (most, completion) = (
+            experiment.max_prompt_length(base),
+            experiment.generate.max_completion_length,
+        );
         ensure!(
             most > 0,
             "generate.max_completion_length: found {completion}, expected less than the model's {} positions",
             base.config.max_position_embeddings
         );
         for question in tasks.some_questions(PROBES) {
-            let length = base.tokenizer.prompt(experiment.model.system_prompt.as_deref(), &question.text)?.len();
+            let length = base
+                .tokenizer
+                .prompt(experiment.model.system_prompt.as_deref(), &question.text)?
+                .len();
             self.seen += 1;
             if length > most {
                 self.overlong += 1;
@@ -153,25 +167,37 @@ fn memory(experiment: &Experiment, models: &Models, prompt: usize, threads: usiz
     let of_agents: f64 = (0..agents).map(|agent| parameters(models.of(agent))).sum();
     let of_bases: f64 = models.bases().iter().map(parameters).sum();
     let most = |of: &dyn Fn(&Base) -> f64| models.bases().iter().map(of).fold(0.0, f64::max);
-    let half = if experiment.model.dtype == Dtype::Bf16 { 0.5 } else { 0.0 };
+    let half = if experiment.model.dtype == Dtype::Bf16 {
+        0.5
+    } else {
+        0.0
+    };
     Memory {
         weights: (of_agents + of_bases) * FLOAT,
         gradients: most(&parameters) * FLOAT * at_work,
         optimizer: 2.0 * of_agents * FLOAT,
-        cache: most(&|base| half * parameters(base) + keys(experiment, base, prompt)) * FLOAT * at_work,
+        cache: most(&|base| half * parameters(base) + keys(experiment, base, prompt))
+            * FLOAT
+            * at_work,
         activations: most(&|base| activations(experiment, base, prompt)) * FLOAT * at_work,
     }
 }
 
 /// Rollouts of the largest training set.
 fn rollouts(experiment: &Experiment) -> f64 {
-    experiment.mixes.iter().map(|mix| mix.local + mix.external).max().unwrap_or(0) as f64
+    experiment
+        .mixes
+        .iter()
+        .map(|mix| mix.local + mix.external)
+        .max()
+        .unwrap_or(0) as f64
 }
 
 /// Numbers in the keys and values of one agent that generates.
 fn keys(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
     let generate = &experiment.generate;
-    let tokens = generate.num_generations as f64 * generate.max_completion_length as f64 + prompt as f64;
+    let tokens =
+        generate.num_generations as f64 * generate.max_completion_length as f64 + prompt as f64;
     let layer = 2.0 * base.config.num_key_value_heads as f64 * base.config.head_dim() as f64;
     rollouts(experiment) * tokens * layer * base.config.num_hidden_layers as f64
 }
@@ -181,7 +207,10 @@ fn keys(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
 fn activations(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
     let (config, number) = (&base.config, |n: usize| n as f64);
     let group = number(experiment.generate.num_generations);
-    let (prompt, completion) = (number(prompt), number(experiment.generate.max_completion_length));
+    let (prompt, completion) = (
+        number(prompt),
+        number(experiment.generate.max_completion_length),
+    );
     let all = rollouts(experiment) * group;
     let rows = match experiment.train.micro_batch_size {
         0 => all,
@@ -189,40 +218,80 @@ fn activations(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
     };
     let prompts = (rows / group).ceil();
     let tokens = rows * completion + prompts * prompt;
-    let (layers, heads, hidden) =
-        (number(config.num_hidden_layers), number(config.num_attention_heads), number(config.hidden_size));
+    let (layers, heads, hidden) = (
+        number(config.num_hidden_layers),
+        number(config.num_attention_heads),
+        number(config.hidden_size),
+    );
     let scores = heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
     // tensors as wide as the hidden states and as the feed-forward part, copies of scores and of logits
-    let [hiddens, wides, scored, logits] =
-        if experiment.device.is_flex() { [8.0, 4.0, 0.0, 2.0] } else { [14.0, 6.0, 4.0, 4.0] };
+    let [hiddens, wides, scored, logits] = if experiment.device.is_flex() {
+        [8.0, 4.0, 0.0, 2.0]
+    } else {
+        [14.0, 6.0, 4.0, 4.0]
+    };
     let wide = hiddens * hidden + wides * number(config.intermediate_size);
     let layer = tokens * wide + scored * scores;
-    let kept = if experiment.train.gradient_checkpointing { layers * tokens * hidden + layer } else { layers * layer };
+    let kept = if experiment.train.gradient_checkpointing {
+        layers * tokens * hidden + layer
+    } else {
+        layers * layer
+    };
     kept + logits * logits_alive(rows * completion, config.vocab_size)
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (runs, agents, prompts) = (self.mixes.len() * self.seeds, self.parameters.len(), &self.prompts);
-        writeln!(f, "device       {}, {} agents at a time", self.device, self.threads.min(agents))?;
+        let (runs, agents, prompts) = (
+            self.mixes.len() * self.seeds,
+            self.parameters.len(),
+            &self.prompts,
+        );
+        writeln!(
+            f,
+            "device       {}, {} agents at a time",
+            self.device,
+            self.threads.min(agents)
+        )?;
         let mut sizes = self.parameters.clone();
         sizes.dedup();
         let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-        writeln!(f, "swarm        {agents} agents of {} parameters", sizes.join(", "))?;
+        writeln!(
+            f,
+            "swarm        {agents} agents of {} parameters",
+            sizes.join(", ")
+        )?;
         let (mixes, seeds) = (self.mixes.len(), self.seeds);
-        writeln!(f, "runs         {runs} ({mixes} mixes x {seeds} seeds), {} rounds each", self.rounds)?;
+        writeln!(
+            f,
+            "runs         {runs} ({mixes} mixes x {seeds} seeds), {} rounds each",
+            self.rounds
+        )?;
         let (mean, longest, seen) = (prompts.mean(), prompts.longest, prompts.seen);
-        writeln!(f, "prompts      {mean:.1} tokens on average, {longest} at most (of {seen} seen)")?;
+        writeln!(
+            f,
+            "prompts      {mean:.1} tokens on average, {longest} at most (of {seen} seen)"
+        )?;
         if prompts.overlong > 0 {
-            writeln!(f, "             note: {} of them are too long and will be left out", prompts.overlong)?;
+            writeln!(
+                f,
+                "             note: {} of them are too long and will be left out",
+                prompts.overlong
+            )?;
         }
         for (mix, completions) in &self.mixes {
             let all = *completions as u128 * u128::from(self.rounds);
             let tokens = all * self.max_completion_length as u128;
             let name = format!("{} / {}", mix.local, mix.external);
-            writeln!(f, "mix {name:<8} {completions} completions a round, {all} a run, {tokens} tokens at most")?;
+            writeln!(
+                f,
+                "mix {name:<8} {completions} completions a round, {all} a run, {tokens} tokens at most"
+            )?;
             if mix.external > 0 && (mix.local == 0 || agents == 1) {
-                writeln!(f, "             note: nobody else generates, so there is nothing to draw")?;
+                writeln!(
+                    f,
+                    "             note: nobody else generates, so there is nothing to draw"
+                )?;
             }
         }
         let memory = &self.memory;
@@ -245,5 +314,9 @@ impl fmt::Display for Plan {
 
 fn size(bytes: f64) -> String {
     let mib = bytes / f64::from(1 << 20);
-    if mib < 10240.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+    if mib < 10240.0 {
+        format!("{mib:.1} MiB")
+    } else {
+        format!("{:.1} GiB", mib / 1024.0)
+    }
 }

@@ -39,7 +39,10 @@ pub struct Recipe {
 /// The shape of the decoder, under the names of `config.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the names of config.json, documented at ModelConfig")]
+#[expect(
+    missing_docs,
+    reason = "the names of config.json, documented at ModelConfig"
+)]
 pub struct ModelShape {
     pub hidden_size: usize,
     pub intermediate_size: usize,
@@ -116,13 +119,21 @@ impl Recipe {
     /// When the file cannot be read, or names the key that holds what cannot be.
     pub fn load(file: &Path, overrides: &[String]) -> Result<Self> {
         let recipe: Self = toml_file::load(file, overrides)?;
-        recipe.validate().with_context(|| file.display().to_string())?;
+        recipe
+            .validate()
+            .with_context(|| file.display().to_string())?;
         Ok(recipe)
     }
 
     fn validate(&self) -> Result<()> {
-        ensure!(!self.out.as_os_str().is_empty(), "out: found an empty path, expected a folder");
-        ensure!(!self.forms.is_empty(), "forms: found none, expected at least one");
+        ensure!(
+            !self.out.as_os_str().is_empty(),
+            "out: found an empty path, expected a folder"
+        );
+        ensure!(
+            !self.forms.is_empty(),
+            "forms: found none, expected at least one"
+        );
         let shares: f64 = self.forms.iter().map(|form| form.share).sum();
         ensure!(
             shares > 0.0 && shares.is_finite() && self.forms.iter().all(|form| form.share >= 0.0),
@@ -136,21 +147,37 @@ impl Recipe {
             ("train.questions", train.questions, [1, 1 << 16]),
             ("train.answers", train.answers, [1, 1 << 10]),
             ("train.eval_questions", train.eval_questions, [1, 1 << 20]),
-            ("train.max_completion_length", train.max_completion_length, [1, self.model.max_position_embeddings]),
+            (
+                "train.max_completion_length",
+                train.max_completion_length,
+                [1, self.model.max_position_embeddings],
+            ),
         ] {
-            ensure!((low..=high).contains(&value), "{key}: found {value}, expected {low} to {high}");
+            ensure!(
+                (low..=high).contains(&value),
+                "{key}: found {value}, expected {low} to {high}"
+            );
         }
         let rate = train.learning_rate;
-        ensure!(rate > 0.0 && rate <= 1.0, "train.learning_rate: found {rate}, expected more than 0, to 1");
+        ensure!(
+            rate > 0.0 && rate <= 1.0,
+            "train.learning_rate: found {rate}, expected more than 0, to 1"
+        );
         let norm = train.max_grad_norm;
-        ensure!(norm >= 0.0 && norm.is_finite(), "train.max_grad_norm: found {norm}, expected 0 (off) or more");
+        ensure!(
+            norm >= 0.0 && norm.is_finite(),
+            "train.max_grad_norm: found {norm}, expected 0 (off) or more"
+        );
         self.tasks().map(|_| ())
     }
 
     /// Its tasks, scored exactly.
     pub(super) fn tasks(&self) -> Result<Tasks> {
         let names = &self.tasks.names;
-        ensure!(!names.is_empty(), "tasks.names: found none, expected at least one");
+        ensure!(
+            !names.is_empty(),
+            "tasks.names: found none, expected at least one"
+        );
         let build = |name: &String| catalog::build(name, &self.tasks.difficulty, Scoring::Exact);
         let tasks: Result<Vec<_>, String> = names.iter().map(build).collect();
         let tasks = tasks.map_err(|e| anyhow!("tasks: {e}"))?;

@@ -42,17 +42,44 @@ pub fn rehearse(experiment: &Experiment) -> Result<Rehearsal> {
     let weights = models.weights(&device)?;
     let mut policy = models.policies(experiment, &weights).swap_remove(0);
     let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
-    let rollouts = experiment.mixes.iter().map(|mix| mix.local + mix.external).max().unwrap_or(0);
+    let rollouts = experiment
+        .mixes
+        .iter()
+        .map(|mix| mix.local + mix.external)
+        .max()
+        .unwrap_or(0);
     let (n, decoding) = (experiment.generate.num_generations, experiment.decoding());
-    let question = |i: u64| tasks.question(tasks.weights(), Split::Training, Seed::new(0).child("rehearsal", i));
-    let questions: Vec<_> = (0..).map(question).filter(|q| policy.prompt_length(q).is_some()).take(rollouts).collect();
-    let mut rehearsal = Rehearsal { rollouts, generated: (0, 0.0), learned: (0, 0.0), reserved: None };
+    let question = |i: u64| {
+        tasks.question(
+            tasks.weights(),
+            Split::Training,
+            Seed::new(0).child("rehearsal", i),
+        )
+    };
+    let questions: Vec<_> = (0..)
+        .map(question)
+        .filter(|q| policy.prompt_length(q).is_some())
+        .take(rollouts)
+        .collect();
+    let mut rehearsal = Rehearsal {
+        rollouts,
+        generated: (0, 0.0),
+        learned: (0, 0.0),
+        reserved: None,
+    };
     for pass in 0..2 {
         let start = Instant::now();
         let groups = policy.complete(&questions, n, &decoding, Seed::new(pass));
-        let tokens: usize = groups.iter().flatten().map(|completion| completion.tokens.len()).sum();
+        let tokens: usize = groups
+            .iter()
+            .flatten()
+            .map(|completion| completion.tokens.len())
+            .sum();
         rehearsal.generated = (tokens, start.elapsed().as_secs_f64());
-        let prompts: usize = questions.iter().filter_map(|question| policy.prompt_length(question)).sum();
+        let prompts: usize = questions
+            .iter()
+            .filter_map(|question| policy.prompt_length(question))
+            .sum();
         let own: Vec<Rollout> = questions
             .iter()
             .zip(groups)

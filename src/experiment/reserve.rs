@@ -14,18 +14,39 @@ const PROBES: u64 = 64;
 
 /// Lets policies that are thrown away, one a worker, answer the longest questions and learn from
 /// completions of full length that all carry a signal.
-pub(super) fn reserve(experiment: &Experiment, models: &Models, weights: &[Decoder], tasks: &Tasks, workers: &Workers) {
-    let rollouts = experiment.mixes.iter().map(|mix| mix.local + mix.external).max().unwrap_or(0);
+pub(super) fn reserve(
+    experiment: &Experiment,
+    models: &Models,
+    weights: &[Decoder],
+    tasks: &Tasks,
+    workers: &Workers,
+) {
+    let rollouts = experiment
+        .mixes
+        .iter()
+        .map(|mix| mix.local + mix.external)
+        .max()
+        .unwrap_or(0);
     let (n, decoding) = (experiment.generate.num_generations, experiment.decoding());
     let mut policies = models.policies(experiment, weights);
     policies.truncate(workers.threads());
     workers.map(&mut policies, |policy| {
-        let known = tasks.some_questions(PROBES).filter_map(|q| policy.prompt_length(&q).map(|length| (length, q)));
+        let known = tasks
+            .some_questions(PROBES)
+            .filter_map(|q| policy.prompt_length(&q).map(|length| (length, q)));
         let mut questions: Vec<(usize, Question)> = known.collect();
         questions.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-        let questions: Vec<Question> = questions.into_iter().map(|(_, question)| question).take(rollouts).collect();
+        let questions: Vec<Question> = questions
+            .into_iter()
+            .map(|(_, question)| question)
+            .take(rollouts)
+            .collect();
         policy.complete(&questions, n, &decoding, Seed::new(0));
-        let any = Token { id: 0, logprob: 0.0, entropy: 0.0 };
+        let any = Token {
+            id: 0,
+            logprob: 0.0,
+            entropy: 0.0,
+        };
         let longest = Completion {
             text: String::new(),
             finish_reason: FinishReason::Length,
@@ -45,8 +66,15 @@ pub(super) fn reserve(experiment: &Experiment, models: &Models, weights: &[Decod
 
 /// Own rollouts that all carry a signal, so that an update leaves nothing out.
 pub(super) fn with_signal(rollouts: &[Rollout]) -> Vec<TrainingRollout<'_>> {
-    let advantages = |n: usize| (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-    let training =
-        |rollout| TrainingRollout { rollout, advantages: advantages(rollout.completions.len()), foreign: false };
+    let advantages = |n: usize| {
+        (0..n)
+            .map(|i| if i % 2 == 0 { 1.0 } else { -1.0 })
+            .collect()
+    };
+    let training = |rollout| TrainingRollout {
+        rollout,
+        advantages: advantages(rollout.completions.len()),
+        foreign: false,
+    };
     rollouts.iter().map(training).collect()
 }

@@ -31,7 +31,9 @@ impl Results {
         let text = experiment.to_toml()?;
         let old = match fs::read_to_string(&file) {
             Ok(old) => Some(old),
-            Err(e) if e.kind() == ErrorKind::NotFound => dir.join("runs").exists().then(String::new),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                dir.join("runs").exists().then(String::new)
+            }
             // a folder that cannot be made or entered says so below
             Err(e) if e.kind() == ErrorKind::NotADirectory => None,
             Err(e) => return Err(e).with_context(|| format!("{}: cannot be read", file.display())),
@@ -55,7 +57,10 @@ impl Results {
         if fs::read_to_string(&file).ok().as_deref() != Some(&text) {
             replace(&file, &text)?;
         }
-        Ok(Self { dir: dir.to_owned(), _lock: lock })
+        Ok(Self {
+            dir: dir.to_owned(),
+            _lock: lock,
+        })
     }
 
     /// Where it lies.
@@ -70,19 +75,37 @@ impl Results {
 
     /// The folder of a run below a results folder.
     pub fn run_path(dir: &Path, mix: Mix, seed: u64) -> PathBuf {
-        dir.join("runs").join(format!("{}-{}", mix.local, mix.external)).join(format!("seed-{seed}"))
+        dir.join("runs")
+            .join(format!("{}-{}", mix.local, mix.external))
+            .join(format!("seed-{seed}"))
     }
 
     /// Goes on with the files of a run from where they stood: what came after is cut off.
     ///
     /// # Errors
     /// When they cannot be read or written.
-    pub fn resume(&self, mix: Mix, seed: u64, tasks: Vec<String>, csv: &[Position]) -> Result<RunFiles> {
+    pub fn resume(
+        &self,
+        mix: Mix,
+        seed: u64,
+        tasks: Vec<String>,
+        csv: &[Position],
+    ) -> Result<RunFiles> {
         let dir = self.run_dir(mix, seed);
-        let [rounds, timings] = csv else { bail!("{}: expected two positions of CSV files", dir.display()) };
-        let (rounds, timings) = (CsvFile::resume(&dir, rounds)?, CsvFile::resume(&dir, timings)?);
+        let [rounds, timings] = csv else {
+            bail!("{}: expected two positions of CSV files", dir.display())
+        };
+        let (rounds, timings) = (
+            CsvFile::resume(&dir, rounds)?,
+            CsvFile::resume(&dir, timings)?,
+        );
         note_commit(&dir)?;
-        Ok(RunFiles { dir, rounds, timings, tasks })
+        Ok(RunFiles {
+            dir,
+            rounds,
+            timings,
+            tasks,
+        })
     }
 
     /// Starts the files of a run.
@@ -92,15 +115,29 @@ impl Results {
     pub fn run(&self, mix: Mix, seed: u64, tasks: Vec<String>) -> Result<RunFiles> {
         let dir = self.run_dir(mix, seed);
         fs::create_dir_all(&dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
-        fs::remove_file(dir.join("commit"))
-            .or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })?;
+        fs::remove_file(dir.join("commit")).or_else(|e| {
+            if e.kind() == ErrorKind::NotFound {
+                Ok(())
+            } else {
+                Err(e)
+            }
+        })?;
         note_commit(&dir)?;
-        let header: Vec<String> = empty_record(&tasks).cells(&tasks).into_iter().map(|(name, _)| name).collect();
+        let header: Vec<String> = empty_record(&tasks)
+            .cells(&tasks)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         let mut rounds = CsvFile::create(dir.join("rounds.csv"))?;
         rounds.row(&header)?;
         let mut timings = CsvFile::create(dir.join("timings.csv"))?;
         timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
-        Ok(RunFiles { dir, rounds, timings, tasks })
+        Ok(RunFiles {
+            dir,
+            rounds,
+            timings,
+            tasks,
+        })
     }
 }
 
@@ -120,16 +157,35 @@ fn replace(file: &Path, text: &str) -> Result<()> {
 /// program was started in, where that is one of this program.
 fn note_commit(run: &Path) -> Result<()> {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).stderr(Stdio::null()).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        let output = Command::new("git")
+            .args(arguments)
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     if git(&["ls-files", "--error-unmatch", ":/src/swarm/bus.rs"]).is_none() {
         return Ok(());
     }
-    let Some(commit) = git(&["rev-parse", "HEAD"]) else { return Ok(()) };
-    let code = [":/Cargo.toml", ":/Cargo.lock", ":/src", ":/patches", ":/models"];
+    let Some(commit) = git(&["rev-parse", "HEAD"]) else {
+        return Ok(());
+    };
+    let code = [
+        ":/Cargo.toml",
+        ":/Cargo.lock",
+        ":/src",
+        ":/patches",
+        ":/models",
+    ];
     let changed = git(&[&["status", "--porcelain", "--"], &code[..]].concat());
-    let note = if changed.is_none_or(|files| files.is_empty()) { "" } else { " and changes that it lacks" };
+    let note = if changed.is_none_or(|files| files.is_empty()) {
+        ""
+    } else {
+        " and changes that it lacks"
+    };
     let (file, line) = (run.join("commit"), format!("{commit}{note}\n"));
     let old = fs::read_to_string(&file).unwrap_or_default();
     if old.ends_with(&line) {
@@ -141,25 +197,40 @@ fn note_commit(run: &Path) -> Result<()> {
 /// One program at a time writes to a results folder.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(".lock");
-    let open = File::options().create(true).truncate(false).write(true).open(&path);
+    let open = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path);
     let mut file = open.with_context(|| format!("{}: cannot be written", path.display()))?;
     match file.try_lock() {
         Ok(()) => {
             // for whoever comes while it is held; the lock itself goes with the process
-            let write = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+            let write = file
+                .set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id()));
             write.with_context(|| format!("{}: cannot be written", path.display()))?;
             Ok(file)
         }
         Err(TryLockError::WouldBlock) => {
             let holder = fs::read_to_string(&path).unwrap_or_default();
-            bail!("{}: another sapo is writing to this folder (process {})", dir.display(), holder.trim())
+            bail!(
+                "{}: another sapo is writing to this folder (process {})",
+                dir.display(),
+                holder.trim()
+            )
         }
-        Err(TryLockError::Error(e)) => Err(e).with_context(|| format!("{}: cannot be locked", path.display())),
+        Err(TryLockError::Error(e)) => {
+            Err(e).with_context(|| format!("{}: cannot be locked", path.display()))
+        }
     }
 }
 
 fn empty_record(tasks: &[String]) -> RoundRecord {
-    RoundRecord { task_rewards: vec![None; tasks.len()], ..RoundRecord::default() }
+    RoundRecord {
+        task_rewards: vec![None; tasks.len()],
+        ..RoundRecord::default()
+    }
 }
 
 /// What is another experiment here, if anything; mixes, seeds and checkpoints may differ.
@@ -193,8 +264,12 @@ fn first_change(old: &str, new: &str) -> String {
 fn set_aside(dir: &Path) -> Result<()> {
     let plain: PathBuf = dir.components().collect(); // without a slash at the end
     let name = |n: usize| PathBuf::from(format!("{}.old-{n}", plain.display()));
-    let free = (1..).map(name).find(|path| !path.exists()).context("one of the numbers is free")?;
-    fs::rename(dir, &free).with_context(|| format!("{}: cannot be renamed to {}", dir.display(), free.display()))
+    let free = (1..)
+        .map(name)
+        .find(|path| !path.exists())
+        .context("one of the numbers is free")?;
+    fs::rename(dir, &free)
+        .with_context(|| format!("{}: cannot be renamed to {}", dir.display(), free.display()))
 }
 
 /// The files of one run, a row flushed as soon as it is known.
@@ -217,7 +292,11 @@ impl RunFiles {
     /// When a file cannot be written.
     pub fn write(&mut self, records: &[RoundRecord], seconds: [f64; 3]) -> Result<()> {
         for record in records {
-            let cells: Vec<String> = record.cells(&self.tasks).into_iter().map(|(_, cell)| cell).collect();
+            let cells: Vec<String> = record
+                .cells(&self.tasks)
+                .into_iter()
+                .map(|(_, cell)| cell)
+                .collect();
             self.rounds.row(&cells)?;
         }
         let round = records.first().map_or(0, |record| record.round);
@@ -265,9 +344,18 @@ struct CsvFile {
 
 impl CsvFile {
     fn create(path: PathBuf) -> Result<Self> {
-        let written = if path.exists() { path.with_extension("csv.new") } else { path.clone() };
-        let file = File::create(&written).with_context(|| format!("{}: cannot be written", written.display()))?;
-        Ok(Self { writer: csv::Writer::from_writer(file), path, written })
+        let written = if path.exists() {
+            path.with_extension("csv.new")
+        } else {
+            path.clone()
+        };
+        let file = File::create(&written)
+            .with_context(|| format!("{}: cannot be written", written.display()))?;
+        Ok(Self {
+            writer: csv::Writer::from_writer(file),
+            path,
+            written,
+        })
     }
 
     /// Cuts the file off where it stood.
@@ -281,29 +369,47 @@ impl CsvFile {
         };
         let file = open().with_context(|| format!("{}: cannot be written", written.display()))?;
         let path = run.join(position.file.trim_end_matches(".new"));
-        Ok(Self { writer: csv::Writer::from_writer(file), path, written })
+        Ok(Self {
+            writer: csv::Writer::from_writer(file),
+            path,
+            written,
+        })
     }
 
     fn sync(&mut self) -> Result<Position> {
         self.flush()?;
         let file = self.writer.get_ref();
-        let bytes = file.sync_all().and_then(|()| file.metadata()).map(|about| about.len());
-        let bytes = bytes.with_context(|| format!("{}: cannot be written", self.written.display()))?;
-        let name = self.written.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = file
+            .sync_all()
+            .and_then(|()| file.metadata())
+            .map(|about| about.len());
+        let bytes =
+            bytes.with_context(|| format!("{}: cannot be written", self.written.display()))?;
+        let name = self
+            .written
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         Ok(Position { file: name, bytes })
     }
 
     fn row(&mut self, cells: &[String]) -> Result<()> {
-        self.writer.write_record(cells).with_context(|| format!("{}: cannot be written", self.written.display()))
+        self.writer
+            .write_record(cells)
+            .with_context(|| format!("{}: cannot be written", self.written.display()))
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.writer.flush().with_context(|| format!("{}: cannot be written", self.written.display()))
+        self.writer
+            .flush()
+            .with_context(|| format!("{}: cannot be written", self.written.display()))
     }
 
     fn finish(&mut self) -> Result<()> {
         self.flush()?;
-        fs::rename(&self.written, &self.path).with_context(|| format!("{}: cannot be written", self.path.display()))?;
+        fs::rename(&self.written, &self.path)
+            .with_context(|| format!("{}: cannot be written", self.path.display()))?;
         self.written.clone_from(&self.path);
         Ok(())
     }

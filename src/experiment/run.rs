@@ -63,7 +63,12 @@ pub enum Ending {
 ///
 /// # Errors
 /// When the model or the device cannot be used, or a file cannot be read or written.
-pub fn run(experiment: &Experiment, results: &Results, threads: usize, watcher: &mut dyn Watcher) -> Result<Ending> {
+pub fn run(
+    experiment: &Experiment,
+    results: &Results,
+    threads: usize,
+    watcher: &mut dyn Watcher,
+) -> Result<Ending> {
     let models = Models::open(experiment)?;
     let weights = models.weights(&experiment.device.open()?)?;
     // the same threads for all runs: each keeps the memory that it has freed
@@ -71,11 +76,23 @@ pub fn run(experiment: &Experiment, results: &Results, threads: usize, watcher: 
         true => Workers::here(),
         false => Workers::new(threads).context("no thread can be started")?,
     };
-    let runs: Vec<(Mix, u64)> =
-        experiment.seeds.iter().flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed))).collect();
+    let runs: Vec<(Mix, u64)> = experiment
+        .seeds
+        .iter()
+        .flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed)))
+        .collect();
     let total = runs.len() as u64 * u64::from(experiment.rounds);
     let workers = Arc::new(workers);
-    let mut all = Runs { experiment, results, models, weights, workers, reserved: false, done: 0, total };
+    let mut all = Runs {
+        experiment,
+        results,
+        models,
+        weights,
+        workers,
+        reserved: false,
+        done: 0,
+        total,
+    };
     for (mix, seed) in runs {
         if all.run(mix, seed, watcher)? == Ending::Stopped {
             return Ok(Ending::Stopped);
@@ -113,16 +130,39 @@ impl Runs<'_> {
         let policies = self.models.policies(experiment, &self.weights);
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         if !std::mem::replace(&mut self.reserved, true) {
-            reserve(experiment, &self.models, &self.weights, &tasks, &self.workers);
+            reserve(
+                experiment,
+                &self.models,
+                &self.weights,
+                &tasks,
+                &self.workers,
+            );
         }
         let names = tasks.names();
         let config = experiment.swarm_config(mix);
-        let mut swarm = Swarm::new(policies, tasks, config, Seed::new(seed), Arc::clone(&self.workers));
+        let mut swarm = Swarm::new(
+            policies,
+            tasks,
+            config,
+            Seed::new(seed),
+            Arc::clone(&self.workers),
+        );
         let mut files = match &found {
             Some(found) => {
-                let cut = found.csv.iter().map(|position| position.behind(&dir)).sum::<Result<u64>>()?;
-                let cut = if cut > 0 { "; rows after it are cut off and made again" } else { "" };
-                watcher.note(format!("{}: goes on after round {start}{cut}", dir.display()));
+                let cut = found
+                    .csv
+                    .iter()
+                    .map(|position| position.behind(&dir))
+                    .sum::<Result<u64>>()?;
+                let cut = if cut > 0 {
+                    "; rows after it are cut off and made again"
+                } else {
+                    ""
+                };
+                watcher.note(format!(
+                    "{}: goes on after round {start}{cut}",
+                    dir.display()
+                ));
                 found.restore(&mut swarm)?;
                 self.results.resume(mix, seed, names, &found.csv)?
             }
@@ -145,11 +185,23 @@ impl Runs<'_> {
             let own_reward = mean_of(&records, |r| r.own_reward).unwrap_or(0.0);
             let train_reward = mean_of(&records, |r| r.train_reward).unwrap_or(0.0);
             let (done, total) = (self.done, self.total);
-            watcher.round(Progress { mix, seed, round, done, total, own_reward, train_reward, eval_reward });
+            watcher.round(Progress {
+                mix,
+                seed,
+                round,
+                done,
+                total,
+                own_reward,
+                train_reward,
+                eval_reward,
+            });
             let (last, stop) = (round == experiment.rounds, watcher.stop());
             if last {
                 if experiment.model.save {
-                    self.models.save(swarm.agents().iter().map(Agent::policy), &dir.join("models"))?;
+                    self.models.save(
+                        swarm.agents().iter().map(Agent::policy),
+                        &dir.join("models"),
+                    )?;
                 }
                 files.finish()?;
             }
@@ -192,7 +244,8 @@ impl BadUpdates {
                 continue;
             }
             *count += 1;
-            let (round, number, most) = (record.round, record.agent, experiment.train.max_bad_updates);
+            let (round, number, most) =
+                (record.round, record.agent, experiment.train.max_bad_updates);
             let batch = journal.bad_update(round, agent, swarm)?;
             let note = format!(
                 "round {round}, agent {number}: loss or gradient is not finite, {} updates left out; the batch is in {}",
@@ -212,7 +265,11 @@ impl BadUpdates {
 /// # Errors
 /// When the distributions that an agent generated from or its weights are not numbers any more.
 fn stop_if_diverged(records: &[RoundRecord], swarm: &Swarm) -> Result<()> {
-    let broken = swarm.agents().iter().zip(records).find(|(agent, _)| !agent.is_sound());
+    let broken = swarm
+        .agents()
+        .iter()
+        .zip(records)
+        .find(|(agent, _)| !agent.is_sound());
     if let Some((_, record)) = broken {
         bail!(
             "round {}, agent {}: a weight is not finite after the update; the step size may be too large",

@@ -20,11 +20,16 @@ struct Line {
 /// Names the file and the line that is malformed or of an unknown task.
 pub(super) fn read(file: &Path) -> Result<Vec<Question>, String> {
     let name = file.display();
-    let bytes = std::fs::read(file).map_err(|e| format!("tasks.source: {name}: cannot be read: {e}"))?;
+    let bytes =
+        std::fs::read(file).map_err(|e| format!("tasks.source: {name}: cannot be read: {e}"))?;
     // lines end with \n alone: questions may hold every other separator that Unicode knows
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
-    let questions = lines
-        .map(|(i, line)| parse(line).map_err(|problem| format!("tasks.source: {name}: line {}: {problem}", i + 1)));
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .enumerate()
+        .filter(|(_, line)| !line.trim_ascii().is_empty());
+    let questions = lines.map(|(i, line)| {
+        parse(line).map_err(|problem| format!("tasks.source: {name}: line {}: {problem}", i + 1))
+    });
     questions.collect()
 }
 
@@ -33,14 +38,28 @@ pub(crate) fn parse(line: &[u8]) -> Result<Question, String> {
     let line: Line = serde_json::from_slice(line).map_err(|e| e.to_string())?;
     let task = match line.metadata.get("source_dataset") {
         Some(Value::String(task)) => task.clone(),
-        Some(other) => return Err(format!("metadata.source_dataset: found {other}, expected the name of a task")),
-        None => return Err("metadata.source_dataset: missing, expected the name of a task".to_owned()),
+        Some(other) => {
+            return Err(format!(
+                "metadata.source_dataset: found {other}, expected the name of a task"
+            ));
+        }
+        None => {
+            return Err("metadata.source_dataset: missing, expected the name of a task".to_owned());
+        }
     };
     if !catalog::NAMES.contains(&task.as_str()) {
-        return Err(format!("unknown task {task:?} (tasks: {})", catalog::NAMES.join(", ")));
+        return Err(format!(
+            "unknown task {task:?} (tasks: {})",
+            catalog::NAMES.join(", ")
+        ));
     }
     if line.question.is_empty() {
         return Err("question: found an empty text".to_owned());
     }
-    Ok(Question { task: task.into(), text: line.question, answer: line.answer, metadata: line.metadata.into() })
+    Ok(Question {
+        task: task.into(),
+        text: line.question,
+        answer: line.answer,
+        metadata: line.metadata.into(),
+    })
 }

@@ -21,12 +21,31 @@ impl Agreement {
     /// Compares models that should be the same, on autodiff devices, over prompts.
     pub fn of(models: [Decoder; 2], prompts: &[Vec<u32>], config: &TrainConfig) -> Self {
         let plain = models.each_ref().map(Decoder::inference);
-        let logits = plain.each_ref().map(|model| prompts.iter().flat_map(|p| logits(model, p)).collect::<Vec<f32>>());
+        let logits = plain.each_ref().map(|model| {
+            prompts
+                .iter()
+                .flat_map(|p| logits(model, p))
+                .collect::<Vec<f32>>()
+        });
         let differences = logits[0].iter().zip(&logits[1]).map(|(a, b)| (a - b).abs());
-        let decoding = Decoding { temperature: 0.0, top_k: 0, top_p: 1.0, max_completion_length: 16 };
-        let greedy = plain.each_ref().map(|model| ids(model, prompts, 1, &decoding).concat());
-        let same = greedy[0].iter().zip(&greedy[1]).filter(|(a, b)| a == b).count();
-        let warm = Decoding { temperature: 1.0, ..decoding };
+        let decoding = Decoding {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            max_completion_length: 16,
+        };
+        let greedy = plain
+            .each_ref()
+            .map(|model| ids(model, prompts, 1, &decoding).concat());
+        let same = greedy[0]
+            .iter()
+            .zip(&greedy[1])
+            .filter(|(a, b)| a == b)
+            .count();
+        let warm = Decoding {
+            temperature: 1.0,
+            ..decoding
+        };
         let completions = ids(&plain[0], prompts, 4, &warm);
         let examples: Vec<Example> = completions
             .into_iter()
@@ -40,7 +59,9 @@ impl Agreement {
             })
             .collect();
         let [a, b] = models.map(|model| update(model, &examples, config));
-        let pair = |of: fn(&UpdateStats) -> Option<f64>| [&a, &b].map(|stats| of(stats).unwrap_or(f64::NAN));
+        let pair = |of: fn(&UpdateStats) -> Option<f64>| {
+            [&a, &b].map(|stats| of(stats).unwrap_or(f64::NAN))
+        };
         Self {
             logits: differences.fold(0.0, f32::max),
             greedy: (greedy[0].len().max(greedy[1].len()), same),
@@ -52,16 +73,32 @@ impl Agreement {
 
 /// Logits after each token of a prompt.
 fn logits(model: &Decoder, prompt: &[u32]) -> Vec<f32> {
-    model.forward(prompt).into_data().try_into_vec().expect("logits are f32")
+    model
+        .forward(prompt)
+        .into_data()
+        .try_into_vec()
+        .expect("logits are f32")
 }
 
 /// `n` completions of each prompt.
 fn ids(model: &Decoder, prompts: &[Vec<u32>], n: usize, decoding: &Decoding) -> Vec<Vec<u32>> {
     let groups = generate(model, prompts, n, decoding, &[], Seed::new(1));
-    groups.iter().flatten().map(|row| row.tokens.iter().map(|token| token.id).collect()).collect()
+    groups
+        .iter()
+        .flatten()
+        .map(|row| row.tokens.iter().map(|token| token.id).collect())
+        .collect()
 }
 
 fn update(model: Decoder, examples: &[Example], config: &TrainConfig) -> UpdateStats {
-    let update = Update { config, temperature: 1.0, max_completion_length: 16, reference: None, seed: Seed::new(1) };
-    update.run(model, &mut Optimizer::new(config.optimizer()), examples).1
+    let update = Update {
+        config,
+        temperature: 1.0,
+        max_completion_length: 16,
+        reference: None,
+        seed: Seed::new(1),
+    };
+    update
+        .run(model, &mut Optimizer::new(config.optimizer()), examples)
+        .1
 }

@@ -44,7 +44,10 @@ impl Backward<'_> {
         let hidden = self.batch.hidden(self.model);
         let by_hidden = self.head(&hidden.clone().inner(), &targets, gradients, upstream);
         let carrier = (hidden * Tensor::from_inner(by_hidden)).sum();
-        gradients.accumulate(self.model, GradientsParams::from_grads(carrier.backward(), self.model));
+        gradients.accumulate(
+            self.model,
+            GradientsParams::from_grads(carrier.backward(), self.model),
+        );
     }
 
     /// Adds the gradients of the head and returns those by the hidden states.

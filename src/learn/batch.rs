@@ -45,7 +45,10 @@ impl<'a> Batch<'a> {
         let mut members: Vec<Vec<usize>> = Vec::new();
         let mut known: HashMap<&[u32], usize> = HashMap::new();
         for (index, example) in examples.iter().enumerate() {
-            assert!(!example.prompt.is_empty(), "example {index} has an empty prompt");
+            assert!(
+                !example.prompt.is_empty(),
+                "example {index} has an empty prompt"
+            );
             if example.completion.is_empty() {
                 continue;
             }
@@ -56,7 +59,11 @@ impl<'a> Batch<'a> {
             });
             members[prompt].push(index);
         }
-        let mut tokens: Vec<u32> = prompts.iter().flat_map(|p| &p[..p.len() - 1]).copied().collect();
+        let mut tokens: Vec<u32> = prompts
+            .iter()
+            .flat_map(|p| &p[..p.len() - 1])
+            .copied()
+            .collect();
         for (prompt, members) in prompts.iter().zip(&members) {
             for &index in members {
                 let completion = &examples[index].completion;
@@ -64,20 +71,34 @@ impl<'a> Batch<'a> {
                 tokens.extend(&completion[..completion.len() - 1]);
             }
         }
-        let lengths = |members: &Vec<usize>| members.iter().map(|&index| examples[index].completion.len()).collect();
+        let lengths = |members: &Vec<usize>| {
+            members
+                .iter()
+                .map(|&index| examples[index].completion.len())
+                .collect()
+        };
         let rows: Vec<Vec<usize>> = members.iter().map(lengths).collect();
         let prompts: Vec<usize> = prompts.iter().map(|p| p.len() - 1).collect();
-        Self { examples, rows: members.concat(), tokens, packing: Arc::new(Packing::new(&prompts, &rows)) }
+        Self {
+            examples,
+            rows: members.concat(),
+            tokens,
+            packing: Arc::new(Packing::new(&prompts, &rows)),
+        }
     }
 
     /// The completion tokens of all examples, in the order of [`Batch::hidden`]'s rows.
     pub(crate) fn targets(&self) -> Vec<u32> {
-        self.rows.iter().flat_map(|&index| self.examples[index].completion.iter().copied()).collect()
+        self.rows
+            .iter()
+            .flat_map(|&index| self.examples[index].completion.iter().copied())
+            .collect()
     }
 
     /// The example that each of those tokens belongs to.
     pub(crate) fn owners(&self) -> Vec<usize> {
-        let tokens = |&index: &usize| std::iter::repeat_n(index, self.examples[index].completion.len());
+        let tokens =
+            |&index: &usize| std::iter::repeat_n(index, self.examples[index].completion.len());
         self.rows.iter().flat_map(tokens).collect()
     }
 
@@ -113,11 +134,19 @@ mod tests {
             truncated: false,
             foreign: false,
         };
-        let all = [example(&[1, 2], &[3]), example(&[4], &[5, 6]), example(&[1, 2], &[7, 8, 9]), example(&[4], &[])];
+        let all = [
+            example(&[1, 2], &[3]),
+            example(&[4], &[5, 6]),
+            example(&[1, 2], &[7, 8, 9]),
+            example(&[4], &[]),
+        ];
         let refs: Vec<&Example> = all.iter().collect();
         let batch = Batch::new(&refs);
         assert_eq!(batch.tokens(), [1, 2, 2, 7, 8, 4, 5]);
-        assert_eq!(**batch.packing(), Packing::new(&[1, 0], &[vec![1, 3], vec![2]]));
+        assert_eq!(
+            **batch.packing(),
+            Packing::new(&[1, 0], &[vec![1, 3], vec![2]])
+        );
         assert_eq!(batch.targets(), [3, 7, 8, 9, 5, 6]);
         assert_eq!(batch.owners(), [0, 2, 2, 2, 1, 1]);
     }

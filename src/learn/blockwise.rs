@@ -20,27 +20,41 @@ pub(super) fn block(vocab: usize, decoding: &Decoding) -> Option<usize> {
     if vocab < LARGE || !decoding.keeps_all(vocab) {
         return None;
     }
-    BLOCKS.into_iter().find(|block| vocab.is_multiple_of(*block))
+    BLOCKS
+        .into_iter()
+        .find(|block| vocab.is_multiple_of(*block))
 }
 
 /// The token that each uniform picks from its row of logits.
 ///
 /// # Shapes
 /// - logits: `[rows, vocab]`, `vocab` being a multiple of `block`
-pub(super) fn choose_all(logits: Tensor<2>, block: usize, decoding: &Decoding, uniforms: &[f64]) -> Vec<Token> {
+pub(super) fn choose_all(
+    logits: Tensor<2>,
+    block: usize,
+    decoding: &Decoding,
+    uniforms: &[f64],
+) -> Vec<Token> {
     let [rows, vocab] = logits.dims();
     let (blocks, device) = (vocab / block, logits.device());
     let largest = logits.clone().max_dim(1);
     let scaled = (logits - largest) / decoding.logprob_temperature(); // [rows, vocab], at most 0
     let weights = scaled.clone().exp();
     let moments = (weights.clone() * scaled.clone()).sum_dim(1); // [rows, 1]
-    let sums = weights.reshape([rows, blocks, block]).sum_dim(2).reshape([rows, blocks]);
+    let sums = weights
+        .reshape([rows, blocks, block])
+        .sum_dim(2)
+        .reshape([rows, blocks]);
     let numbers: Vec<f32> = floats(Tensor::cat(vec![sums, moments], 1));
     let numbers: Vec<&[f32]> = numbers.chunks(blocks + 1).collect();
-    let totals: Vec<f64> = numbers.iter().map(|row| row[..blocks].iter().map(|&w| f64::from(w)).sum()).collect();
+    let totals: Vec<f64> = numbers
+        .iter()
+        .map(|row| row[..blocks].iter().map(|&w| f64::from(w)).sum())
+        .collect();
 
     let greedy = (decoding.temperature == 0.0).then(|| scaled.clone().argmax(1).into_data());
-    let greedy: Option<Vec<usize>> = greedy.map(|ids| ids.iter::<i64>().map(|id| id as usize).collect());
+    let greedy: Option<Vec<usize>> =
+        greedy.map(|ids| ids.iter::<i64>().map(|id| id as usize).collect());
     // the block of each row, and how much of the total lies before what is picked within it
     let drawn = |row: usize| {
         let sums = &numbers[row][..blocks];
@@ -52,8 +66,16 @@ pub(super) fn choose_all(logits: Tensor<2>, block: usize, decoding: &Decoding, u
         Some(ids) => ids.iter().map(|id| (id / block, 0.0)).collect(),
         None => (0..rows).map(drawn).collect(),
     };
-    let wanted: Vec<usize> = places.iter().enumerate().map(|(row, (chosen, _))| row * blocks + chosen).collect();
-    let near = floats(scaled.reshape([rows * blocks, block]).select(0, indices(&wanted, &device)));
+    let wanted: Vec<usize> = places
+        .iter()
+        .enumerate()
+        .map(|(row, (chosen, _))| row * blocks + chosen)
+        .collect();
+    let near = floats(
+        scaled
+            .reshape([rows * blocks, block])
+            .select(0, indices(&wanted, &device)),
+    );
     let token = |(row, near): (usize, &[f32])| {
         let (chosen, rest) = places[row];
         let within = match &greedy {
@@ -89,15 +111,26 @@ mod tests {
     fn the_tokens_are_those_of_the_host() {
         let (rows, vocab) = (6, 1024);
         let mut rng = Seed::new(4).rng();
-        let logits: Vec<f32> = (0..rows * vocab).map(|_| 3.0 * rng.normal() as f32).collect();
-        let tensor = Tensor::from_data(TensorData::new(logits.clone(), [rows, vocab]), &Device::flex());
+        let logits: Vec<f32> = (0..rows * vocab)
+            .map(|_| 3.0 * rng.normal() as f32)
+            .collect();
+        let tensor = Tensor::from_data(
+            TensorData::new(logits.clone(), [rows, vocab]),
+            &Device::flex(),
+        );
         let mut same = 0;
         for round in 0..40 {
             let temperature = [1.0, 0.7, 1.5, 0.0][round % 4];
-            let decoding = Decoding { temperature, top_k: 0, top_p: 1.0, max_completion_length: 1 };
+            let decoding = Decoding {
+                temperature,
+                top_k: 0,
+                top_p: 1.0,
+                max_completion_length: 1,
+            };
             let uniforms: Vec<f64> = (0..rows).map(|_| rng.uniform()).collect();
             let tokens = choose_all(tensor.clone(), 64, &decoding, &uniforms);
-            for ((token, logits), uniform) in tokens.iter().zip(logits.chunks(vocab)).zip(&uniforms) {
+            for ((token, logits), uniform) in tokens.iter().zip(logits.chunks(vocab)).zip(&uniforms)
+            {
                 let expected = choose(logits, &decoding, *uniform, &mut Vec::new());
                 assert!((token.entropy - expected.entropy).abs() < 1e-4);
                 if token.id == expected.id {
@@ -106,7 +139,10 @@ mod tests {
                 }
             }
         }
-        assert!(same >= 40 * rows - 1, "{same}: only a draw on the edge between two tokens may differ");
+        assert!(
+            same >= 40 * rows - 1,
+            "{same}: only a draw on the edge between two tokens may differ"
+        );
     }
 
     #[test]
@@ -114,17 +150,37 @@ mod tests {
         let mut logits = vec![f32::NEG_INFINITY; 128];
         (logits[70], logits[71]) = (1.0, 1.0);
         let tensor = Tensor::from_data(TensorData::new(logits, [1, 128]), &Device::flex());
-        let decoding = Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length: 1 };
+        let decoding = Decoding {
+            temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            max_completion_length: 1,
+        };
         for (uniform, id) in [(0.0, 70), (0.49, 70), (0.51, 71), (1.0 - 1e-16, 71)] {
-            assert_eq!(choose_all(tensor.clone(), 64, &decoding, &[uniform])[0].id, id, "{uniform}");
+            assert_eq!(
+                choose_all(tensor.clone(), 64, &decoding, &[uniform])[0].id,
+                id,
+                "{uniform}"
+            );
         }
     }
 
     #[test]
     fn small_or_cut_vocabularies_stay_on_the_host() {
-        let decoding = |top_k| Decoding { temperature: 1.0, top_k, top_p: 1.0, max_completion_length: 1 };
+        let decoding = |top_k| Decoding {
+            temperature: 1.0,
+            top_k,
+            top_p: 1.0,
+            max_completion_length: 1,
+        };
         assert_eq!(block(151_936, &decoding(0)), Some(128));
         assert_eq!(block(151_936, &decoding(50)), None);
-        assert_eq!((block(1024, &decoding(0)), block((1 << 15) + 1, &decoding(0))), (None, None));
+        assert_eq!(
+            (
+                block(1024, &decoding(0)),
+                block((1 << 15) + 1, &decoding(0))
+            ),
+            (None, None)
+        );
     }
 }

@@ -24,7 +24,12 @@ impl<'a> Layers<'a> {
             let x = states[index].clone();
             states.push(pass.layer(layer, x, index + 1 == plain.layers.len()).0);
         }
-        Self { model, batch, pass, states }
+        Self {
+            model,
+            batch,
+            pass,
+            states,
+        }
     }
 
     /// The hidden state that predicts each completion token.
@@ -37,20 +42,33 @@ impl<'a> Layers<'a> {
     }
 
     /// Adds the gradients of all weights, given those by [`Layers::hidden`].
-    pub(crate) fn backward(mut self, by_hidden: Tensor<2>, gradients: &mut GradientsAccumulator<Decoder>) {
+    pub(crate) fn backward(
+        mut self,
+        by_hidden: Tensor<2>,
+        gradients: &mut GradientsAccumulator<Decoder>,
+    ) {
         let model = self.model;
         let mut carry = |output: Tensor<2>, by_output: Tensor<2>, input: Option<Tensor<2>>| {
             let mut grads = (output * Tensor::from_inner(by_output)).sum().backward();
-            let by_input = input.map(|input| input.grad_remove(&mut grads).expect("the output depends on it"));
+            let by_input = input.map(|input| {
+                input
+                    .grad_remove(&mut grads)
+                    .expect("the output depends on it")
+            });
             gradients.accumulate(model, GradientsParams::from_grads(grads, model));
             by_input
         };
-        let mut input = || Tensor::from_inner(self.states.pop().expect("one state more than layers")).require_grad();
+        let mut input = || {
+            Tensor::from_inner(self.states.pop().expect("one state more than layers"))
+                .require_grad()
+        };
         let x = input();
         let mut by = carry(model.final_norm(x.clone()), by_hidden, Some(x)).expect("asked for");
         for (index, layer) in model.layers.iter().enumerate().rev() {
             let x = input();
-            let (after, _) = self.pass.layer(layer, x.clone(), index + 1 == model.layers.len());
+            let (after, _) = self
+                .pass
+                .layer(layer, x.clone(), index + 1 == model.layers.len());
             by = carry(after, by, Some(x)).expect("asked for");
         }
         carry(model.embed(self.batch.tokens()), by, None);

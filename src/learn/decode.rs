@@ -25,7 +25,11 @@ pub struct Decoding {
 impl Decoding {
     /// The temperature at which log-probs are reported and trained.
     pub fn logprob_temperature(&self) -> f64 {
-        if self.temperature == 0.0 { 1.0 } else { self.temperature }
+        if self.temperature == 0.0 {
+            1.0
+        } else {
+            self.temperature
+        }
     }
 
     pub(super) fn keeps_all(&self, vocab: usize) -> bool {
@@ -35,7 +39,12 @@ impl Decoding {
 
 /// The token that `uniform` in `[0, 1)` picks from these logits. Among equally likely tokens, those
 /// of lower id come first. `scratch` saves an allocation a call.
-pub(crate) fn choose(logits: &[f32], decoding: &Decoding, uniform: f64, scratch: &mut Vec<f32>) -> Token {
+pub(crate) fn choose(
+    logits: &[f32],
+    decoding: &Decoding,
+    uniform: f64,
+    scratch: &mut Vec<f32>,
+) -> Token {
     let scale = (1.0 / decoding.logprob_temperature()) as f32;
     let (top, total, moment) = weigh(logits, scale, scratch);
     let weights = &scratch[..];
@@ -105,7 +114,12 @@ fn pick_of_all(weights: &[f32], total: f64, uniform: f64) -> usize {
 }
 
 /// The first of the ids whose cumulative weight exceeds `uniform` of the total.
-pub(super) fn pick(weights: &[f32], ids: impl IntoIterator<Item = usize>, total: f64, uniform: f64) -> usize {
+pub(super) fn pick(
+    weights: &[f32],
+    ids: impl IntoIterator<Item = usize>,
+    total: f64,
+    uniform: f64,
+) -> usize {
     let target = uniform * total;
     let (mut sum, mut last) = (0.0, 0);
     for id in ids {
@@ -148,7 +162,12 @@ mod tests {
     use std::f32::consts::LN_2;
 
     fn decoding(temperature: f64, top_k: usize, top_p: f64) -> Decoding {
-        Decoding { temperature, top_k, top_p, max_completion_length: 8 }
+        Decoding {
+            temperature,
+            top_k,
+            top_p,
+            max_completion_length: 8,
+        }
     }
 
     fn id(logits: &[f32], decoding: &Decoding, uniform: f64) -> u32 {
@@ -161,12 +180,24 @@ mod tests {
     #[test]
     fn uniform_walks_the_cumulative_distribution() {
         let plain = decoding(1.0, 0, 1.0);
-        for (uniform, expected) in [(0.0, 0), (0.49, 0), (0.51, 1), (0.74, 1), (0.76, 2), (0.88, 3), (0.999_999_9, 3)] {
+        for (uniform, expected) in [
+            (0.0, 0),
+            (0.49, 0),
+            (0.51, 1),
+            (0.74, 1),
+            (0.76, 2),
+            (0.88, 3),
+            (0.999_999_9, 3),
+        ] {
             assert_eq!(id(&LOGITS, &plain, uniform), expected, "{uniform}");
         }
         let token = choose(&LOGITS, &plain, 0.6, &mut Vec::new());
         assert!((token.logprob - 0.25f32.ln()).abs() < 1e-6);
-        assert!((token.entropy - 1.75 * 2f32.ln()).abs() < 1e-5, "{}", token.entropy);
+        assert!(
+            (token.entropy - 1.75 * 2f32.ln()).abs() < 1e-5,
+            "{}",
+            token.entropy
+        );
     }
 
     #[test]
@@ -183,13 +214,32 @@ mod tests {
     #[test]
     fn top_k_and_top_p_at_their_boundaries() {
         let last = 0.999_999_9;
-        for (top_k, top_p, expected) in
-            [(1, 1.0, 0), (2, 1.0, 1), (3, 1.0, 2), (9, 1.0, 3), (0, 0.0, 0), (0, 1e-8, 0), (0, 0.5, 0), (0, 0.51, 1)]
-        {
-            assert_eq!(id(&LOGITS, &decoding(1.0, top_k, top_p), last), expected, "{top_k} {top_p}");
+        for (top_k, top_p, expected) in [
+            (1, 1.0, 0),
+            (2, 1.0, 1),
+            (3, 1.0, 2),
+            (9, 1.0, 3),
+            (0, 0.0, 0),
+            (0, 1e-8, 0),
+            (0, 0.5, 0),
+            (0, 0.51, 1),
+        ] {
+            assert_eq!(
+                id(&LOGITS, &decoding(1.0, top_k, top_p), last),
+                expected,
+                "{top_k} {top_p}"
+            );
         }
-        assert_eq!(id(&LOGITS, &decoding(1.0, 2, 0.6), last), 0, "top-p counts within top-k: 2/3 is enough");
-        assert_eq!(id(&[f32::NAN; 3], &decoding(1.0, 2, 0.6), 0.3), 0, "no panic on NaN");
+        assert_eq!(
+            id(&LOGITS, &decoding(1.0, 2, 0.6), last),
+            0,
+            "top-p counts within top-k: 2/3 is enough"
+        );
+        assert_eq!(
+            id(&[f32::NAN; 3], &decoding(1.0, 2, 0.6), 0.3),
+            0,
+            "no panic on NaN"
+        );
     }
 
     proptest! {

@@ -33,7 +33,10 @@ pub fn generate(
     seed: Seed,
 ) -> Vec<Vec<Generated>> {
     if prompts.is_empty() || n == 0 || decoding.max_completion_length == 0 {
-        let empty = Generated { tokens: Vec::new(), finish_reason: FinishReason::Length };
+        let empty = Generated {
+            tokens: Vec::new(),
+            finish_reason: FinishReason::Length,
+        };
         return vec![vec![empty; n]; prompts.len()];
     }
     let mut rows = Rows::new(prompts, n, seed);
@@ -54,14 +57,20 @@ pub fn generate(
 }
 
 /// The next token of each row.
-fn next_tokens(logits: Tensor<2>, decoding: &Decoding, uniforms: &[f64], scratch: &mut Vec<f32>) -> Vec<Token> {
+fn next_tokens(
+    logits: Tensor<2>,
+    decoding: &Decoding,
+    uniforms: &[f64],
+    scratch: &mut Vec<f32>,
+) -> Vec<Token> {
     let [_, vocab] = logits.dims();
     if let Some(block) = block(vocab, decoding) {
         return choose_all(logits, block, decoding, uniforms);
     }
     let logits: Vec<f32> = logits.into_data().try_into_vec().expect("logits are f32");
     let rows = logits.chunks(vocab).zip(uniforms);
-    rows.map(|(row, &uniform)| choose(row, decoding, uniform, scratch)).collect()
+    rows.map(|(row, &uniform)| choose(row, decoding, uniform, scratch))
+        .collect()
 }
 
 /// The rows of a batch: what all have generated, and which are still growing.
@@ -76,10 +85,24 @@ struct Rows {
 impl Rows {
     fn new(prompts: &[Vec<u32>], n: usize, seed: Seed) -> Self {
         let count = prompts.len() * n;
-        let rng = |row: usize| seed.child("prompt", (row / n) as u64).child("row", (row % n) as u64).rng();
-        let last = |row: usize| *prompts[row / n].last().expect("a prompt has at least one token");
+        let rng = |row: usize| {
+            seed.child("prompt", (row / n) as u64)
+                .child("row", (row % n) as u64)
+                .rng()
+        };
+        let last = |row: usize| {
+            *prompts[row / n]
+                .last()
+                .expect("a prompt has at least one token")
+        };
         Self {
-            done: vec![Generated { tokens: Vec::new(), finish_reason: FinishReason::Length }; count],
+            done: vec![
+                Generated {
+                    tokens: Vec::new(),
+                    finish_reason: FinishReason::Length
+                };
+                count
+            ],
             rngs: (0..count).map(rng).collect(),
             living: (0..count).collect(),
             last: (0..count).map(last).collect(),

@@ -111,22 +111,71 @@ impl TrainConfig {
     /// Names the key, what it holds and what it may hold.
     pub fn validate(&self) -> Result<(), String> {
         let check = |ok: bool, key: &str, found: f64, expected: &str| {
-            if ok { Ok(()) } else { Err(format!("train.{key}: found {found}, expected {expected}")) }
+            if ok {
+                Ok(())
+            } else {
+                Err(format!("train.{key}: found {found}, expected {expected}"))
+            }
         };
         let rate = self.learning_rate;
-        check((0.0..=1.0).contains(&rate), "learning_rate", rate, "0 (never learns) to 1")?;
-        check((0.0..1.0).contains(&self.epsilon), "epsilon", self.epsilon, "0 <= epsilon < 1")?;
-        check((0.0..=1e6).contains(&self.epsilon_high), "epsilon_high", self.epsilon_high, "0 to 1e6")?;
-        check((0.0..=1e6).contains(&self.beta), "beta", self.beta, "0 to 1e6")?;
+        check(
+            (0.0..=1.0).contains(&rate),
+            "learning_rate",
+            rate,
+            "0 (never learns) to 1",
+        )?;
+        check(
+            (0.0..1.0).contains(&self.epsilon),
+            "epsilon",
+            self.epsilon,
+            "0 <= epsilon < 1",
+        )?;
+        check(
+            (0.0..=1e6).contains(&self.epsilon_high),
+            "epsilon_high",
+            self.epsilon_high,
+            "0 to 1e6",
+        )?;
+        check(
+            (0.0..=1e6).contains(&self.beta),
+            "beta",
+            self.beta,
+            "0 to 1e6",
+        )?;
         let iterations = self.num_iterations;
-        check((1..=1000).contains(&iterations), "num_iterations", iterations as f64, "1 to 1000")?;
-        check(self.max_grad_norm >= 0.0, "max_grad_norm", self.max_grad_norm, ">= 0")?;
+        check(
+            (1..=1000).contains(&iterations),
+            "num_iterations",
+            iterations as f64,
+            "1 to 1000",
+        )?;
+        check(
+            self.max_grad_norm >= 0.0,
+            "max_grad_norm",
+            self.max_grad_norm,
+            ">= 0",
+        )?;
         // as the optimizer sees them: a beta that rounds to 1 or an epsilon that rounds to 0 divides by 0
         let below_one = |beta: f64| (0.0..1.0).contains(&(beta as f32));
-        check(below_one(self.adam_beta1), "adam_beta1", self.adam_beta1, "0 <= adam_beta1 < 1")?;
-        check(below_one(self.adam_beta2), "adam_beta2", self.adam_beta2, "0 <= adam_beta2 < 1")?;
+        check(
+            below_one(self.adam_beta1),
+            "adam_beta1",
+            self.adam_beta1,
+            "0 <= adam_beta1 < 1",
+        )?;
+        check(
+            below_one(self.adam_beta2),
+            "adam_beta2",
+            self.adam_beta2,
+            "0 <= adam_beta2 < 1",
+        )?;
         let epsilon = self.adam_epsilon as f32;
-        check(epsilon > 0.0 && epsilon.is_finite(), "adam_epsilon", self.adam_epsilon, "> 0 (at least 1e-45)")
+        check(
+            epsilon > 0.0 && epsilon.is_finite(),
+            "adam_epsilon",
+            self.adam_epsilon,
+            "> 0 (at least 1e-45)",
+        )
     }
 
     /// The part that the optimizer needs.
@@ -173,8 +222,12 @@ pub fn token_loss(
 ) -> Tensor<1> {
     // beyond e^20 clipping has long decided; the bound keeps 0 * inf out of the backward pass
     let ratio = (logp.clone() - old).clamp(-20.0, 20.0).exp();
-    let clipped = ratio.clone().clamp(1.0 - config.epsilon, 1.0 + config.epsilon_high);
-    let loss = (ratio * advantage.clone()).min_pair(clipped * advantage).neg();
+    let clipped = ratio
+        .clone()
+        .clamp(1.0 - config.epsilon, 1.0 + config.epsilon_high);
+    let loss = (ratio * advantage.clone())
+        .min_pair(clipped * advantage)
+        .neg();
     match reference {
         Some(reference) => loss + k3(logp, reference) * config.beta,
         None => loss,
@@ -188,24 +241,50 @@ fn k3(logp: Tensor<1>, reference: Tensor<1>) -> Tensor<1> {
 
 impl Update<'_> {
     /// Updates the policy on the training set, given in order of its rollouts.
-    pub fn run(&self, mut model: Decoder, optimizer: &mut Optimizer, examples: &[Example]) -> (Decoder, UpdateStats) {
+    pub fn run(
+        &self,
+        mut model: Decoder,
+        optimizer: &mut Optimizer,
+        examples: &[Example],
+    ) -> (Decoder, UpdateStats) {
         let masked = |e: &Example| self.config.mask_truncated_completions && e.truncated;
-        let used: Vec<&Example> = examples.iter().filter(|e| !masked(e) && !e.completion.is_empty()).collect();
+        let used: Vec<&Example> = examples
+            .iter()
+            .filter(|e| !masked(e) && !e.completion.is_empty())
+            .collect();
         let order = self.minibatches(&used);
         let single = order.len() * self.config.num_iterations == 1;
-        let old = if single { None } else { Some(self.all_logprobs(&model.valid(), &used)) };
+        let old = if single {
+            None
+        } else {
+            Some(self.all_logprobs(&model.valid(), &used))
+        };
         let mut sums = Sums::default();
         for iteration in 0..self.config.num_iterations {
             for minibatch in &order {
                 let weights = self.token_weights(&used, minibatch, order.len());
-                let computed: Vec<usize> = minibatch.iter().copied().filter(|&i| self.has_gradient(used[i])).collect();
-                sums.tokens += minibatch.iter().map(|&i| used[i].completion.len()).sum::<usize>();
+                let computed: Vec<usize> = minibatch
+                    .iter()
+                    .copied()
+                    .filter(|&i| self.has_gradient(used[i]))
+                    .collect();
+                sums.tokens += minibatch
+                    .iter()
+                    .map(|&i| used[i].completion.len())
+                    .sum::<usize>();
                 if computed.is_empty() {
                     continue;
                 }
                 sums.first_pass = iteration == 0;
                 let loss_before = sums.loss;
-                let gradients = self.gradients(&model, &used, &computed, &weights, old.as_deref(), &mut sums);
+                let gradients = self.gradients(
+                    &model,
+                    &used,
+                    &computed,
+                    &weights,
+                    old.as_deref(),
+                    &mut sums,
+                );
                 let (updated, norm) = optimizer.step(model, gradients);
                 model = updated;
                 if norm.is_finite() && sums.loss.is_finite() {
@@ -219,13 +298,26 @@ impl Update<'_> {
         }
         let stats = sums.stats(self.config.beta);
         let bad_weights = stats.steps > 0 && !is_finite(&model);
-        (model, UpdateStats { bad_weights, ..stats })
+        (
+            model,
+            UpdateStats {
+                bad_weights,
+                ..stats
+            },
+        )
     }
 
     /// Loss and gradient of one minibatch of all examples, without a step.
     #[cfg(test)]
-    pub(super) fn probe(&self, model: &Decoder, used: &[&Example], old: Option<&[Vec<f32>]>) -> (f64, GradientsParams) {
-        let computed: Vec<usize> = (0..used.len()).filter(|&i| self.has_gradient(used[i])).collect();
+    pub(super) fn probe(
+        &self,
+        model: &Decoder,
+        used: &[&Example],
+        old: Option<&[Vec<f32>]>,
+    ) -> (f64, GradientsParams) {
+        let computed: Vec<usize> = (0..used.len())
+            .filter(|&i| self.has_gradient(used[i]))
+            .collect();
         self.probe_some(model, used, &computed, old)
     }
 
@@ -261,15 +353,27 @@ impl Update<'_> {
             return vec![(0..used.len()).collect()];
         }
         let indices: Vec<usize> = (0..used.len()).collect();
-        let mut groups: Vec<&[usize]> = indices.chunk_by(|&a, &b| used[a].prompt == used[b].prompt).collect();
+        let mut groups: Vec<&[usize]> = indices
+            .chunk_by(|&a, &b| used[a].prompt == used[b].prompt)
+            .collect();
         self.seed.child("minibatches", 0).rng().shuffle(&mut groups);
-        groups.concat().chunks(size).map(<[usize]>::to_vec).collect()
+        groups
+            .concat()
+            .chunks(size)
+            .map(<[usize]>::to_vec)
+            .collect()
     }
 
     /// The weight of each completion's tokens in the loss of a minibatch.
-    fn token_weights(&self, used: &[&Example], minibatch: &[usize], minibatches: usize) -> Vec<f64> {
-        let tokens =
-            |indices: &mut dyn Iterator<Item = usize>| indices.map(|i| used[i].completion.len()).sum::<usize>();
+    fn token_weights(
+        &self,
+        used: &[&Example],
+        minibatch: &[usize],
+        minibatches: usize,
+    ) -> Vec<f64> {
+        let tokens = |indices: &mut dyn Iterator<Item = usize>| {
+            indices.map(|i| used[i].completion.len()).sum::<usize>()
+        };
         let sequences = minibatch.len() as f64;
         let in_minibatch = tokens(&mut minibatch.iter().copied()) as f64;
         let in_round = tokens(&mut (0..used.len())) as f64;
@@ -285,11 +389,18 @@ impl Update<'_> {
     /// Log-probs of the completions that have a gradient; empty for the others.
     fn all_logprobs(&self, model: &Decoder, used: &[&Example]) -> Vec<Vec<f32>> {
         let mut all = vec![Vec::new(); used.len()];
-        let computed: Vec<usize> = (0..used.len()).filter(|&i| self.has_gradient(used[i])).collect();
+        let computed: Vec<usize> = (0..used.len())
+            .filter(|&i| self.has_gradient(used[i]))
+            .collect();
         for part in computed.chunks(self.micro_batch_size(computed.len())) {
             let examples: Vec<&Example> = part.iter().map(|&i| used[i]).collect();
             let batch = Batch::new(&examples);
-            let logprobs = head::logprobs(model, batch.hidden(model), &batch.targets(), self.temperature);
+            let logprobs = head::logprobs(
+                model,
+                batch.hidden(model),
+                &batch.targets(),
+                self.temperature,
+            );
             for (owner, logprob) in batch.owners().into_iter().zip(logprobs) {
                 all[part[owner]].push(logprob);
             }
@@ -298,7 +409,11 @@ impl Update<'_> {
     }
 
     fn micro_batch_size(&self, all: usize) -> usize {
-        if self.config.micro_batch_size == 0 { all.max(1) } else { self.config.micro_batch_size }
+        if self.config.micro_batch_size == 0 {
+            all.max(1)
+        } else {
+            self.config.micro_batch_size
+        }
     }
 
     fn gradients(
@@ -315,25 +430,55 @@ impl Update<'_> {
         for part in computed.chunks(self.micro_batch_size(computed.len())) {
             let examples: Vec<&Example> = part.iter().map(|&i| used[i]).collect();
             let batch = Batch::new(&examples);
-            let owners: Vec<usize> = batch.owners().into_iter().map(|owner| part[owner]).collect();
+            let owners: Vec<usize> = batch
+                .owners()
+                .into_iter()
+                .map(|owner| part[owner])
+                .collect();
             let old = old.map(|old| by_token(old, &owners));
             let reference = self.reference_logprobs(&batch);
-            let (temperature, checkpointing) = (self.temperature, self.config.gradient_checkpointing);
-            let backward = Backward { model, batch: &batch, temperature, checkpointing };
+            let (temperature, checkpointing) =
+                (self.temperature, self.config.gradient_checkpointing);
+            let backward = Backward {
+                model,
+                batch: &batch,
+                temperature,
+                checkpointing,
+            };
             backward.run(&mut gradients, |range, logp| {
                 let of_owners = |value: &dyn Fn(usize) -> f64| {
-                    vector(owners[range.clone()].iter().map(|&i| value(i) as f32).collect(), &device)
+                    vector(
+                        owners[range.clone()]
+                            .iter()
+                            .map(|&i| value(i) as f32)
+                            .collect(),
+                        &device,
+                    )
                 };
                 let slice = |all: &Vec<f32>| vector(all[range.clone()].to_vec(), &device);
                 let leaf = Tensor::from_inner(logp).require_grad();
                 let old = old.as_ref().map_or_else(|| leaf.clone().detach(), slice);
                 let reference = reference.as_ref().map(slice);
                 let advantage = of_owners(&|i| used[i].advantage);
-                let loss = token_loss(leaf.clone(), old.clone(), reference.clone(), advantage, self.config);
+                let loss = token_loss(
+                    leaf.clone(),
+                    old.clone(),
+                    reference.clone(),
+                    advantage,
+                    self.config,
+                );
                 let loss = loss * of_owners(&|i| weights[i]);
                 let mut grads = loss.clone().sum().backward();
-                sums.add(&leaf, old, reference, loss, self.config, owners[range.clone()].iter().map(|&i| used[i]));
-                leaf.grad_remove(&mut grads).expect("the loss depends on the log-probs")
+                sums.add(
+                    &leaf,
+                    old,
+                    reference,
+                    loss,
+                    self.config,
+                    owners[range.clone()].iter().map(|&i| used[i]),
+                );
+                leaf.grad_remove(&mut grads)
+                    .expect("the loss depends on the log-probs")
             });
         }
         gradients.grads()
@@ -341,14 +486,21 @@ impl Update<'_> {
 
     fn reference_logprobs(&self, batch: &Batch<'_>) -> Option<Vec<f32>> {
         let reference = self.reference.filter(|_| self.config.beta != 0.0)?;
-        Some(head::logprobs(reference, batch.hidden(reference), &batch.targets(), self.temperature))
+        Some(head::logprobs(
+            reference,
+            batch.hidden(reference),
+            &batch.targets(),
+            self.temperature,
+        ))
     }
 }
 
 /// One value a token, given lists a completion and the completion of each token.
 fn by_token(lists: &[Vec<f32>], owners: &[usize]) -> Vec<f32> {
     let tokens = owners.chunk_by(|a, b| a == b);
-    tokens.flat_map(|run| lists[run[0]].iter().copied()).collect()
+    tokens
+        .flat_map(|run| lists[run[0]].iter().copied())
+        .collect()
 }
 
 fn vector(values: Vec<f32>, device: &Device) -> Tensor<1> {

@@ -41,15 +41,33 @@ impl HeadSlice {
     /// # Shapes
     /// - hidden: `[tokens, hidden]`, without a graph
     /// - head: `[vocab, hidden]`, without a graph
-    pub(crate) fn new(hidden: Tensor<2>, head: &Tensor<2>, targets: &[u32], temperature: f64) -> Self {
+    pub(crate) fn new(
+        hidden: Tensor<2>,
+        head: &Tensor<2>,
+        targets: &[u32],
+        temperature: f64,
+    ) -> Self {
         let [tokens, _] = hidden.dims();
         assert_eq!(tokens, targets.len(), "one target a token");
         let targets: Vec<usize> = targets.iter().map(|&t| t as usize).collect();
-        let scaled = if temperature == 1.0 { hidden.clone() } else { hidden.clone() / temperature };
+        let scaled = if temperature == 1.0 {
+            hidden.clone()
+        } else {
+            hidden.clone() / temperature
+        };
         let logits = scaled.matmul(head.clone().transpose()); // [tokens, vocab]
-        let (logprobs, probabilities) =
-            if is_host(&logits.device()) { host_softmax(logits, &targets) } else { plain_softmax(logits, &targets) };
-        Self { logprobs, hidden, probabilities, targets, temperature }
+        let (logprobs, probabilities) = if is_host(&logits.device()) {
+            host_softmax(logits, &targets)
+        } else {
+            plain_softmax(logits, &targets)
+        };
+        Self {
+            logprobs,
+            hidden,
+            probabilities,
+            targets,
+            temperature,
+        }
     }
 
     /// Gradients of `sum(upstream * logprobs)` by the hidden states and by the head.
@@ -80,7 +98,10 @@ fn plain_softmax(logits: Tensor<2>, targets: &[usize]) -> (Tensor<1>, Tensor<2>)
     let chosen = logits.clone().gather(1, index);
     let weights = logits.exp();
     let total = weights.clone().sum_dim(1);
-    ((chosen - total.clone().log()).reshape([tokens]), weights / total)
+    (
+        (chosen - total.clone().log()).reshape([tokens]),
+        weights / total,
+    )
 }
 
 /// The same in one pass over each row.
@@ -106,7 +127,10 @@ fn host_softmax(logits: Tensor<2>, targets: &[usize]) -> (Tensor<1>, Tensor<2>) 
         )
     });
     let logprobs = Tensor::from_data(TensorData::new(logprobs, [tokens]), &device);
-    (logprobs, Tensor::from_data(TensorData::new(rows, [tokens, vocab]), &device))
+    (
+        logprobs,
+        Tensor::from_data(TensorData::new(rows, [tokens, vocab]), &device),
+    )
 }
 
 /// The gradient by the logits: `upstream` at the target, less `upstream` times every probability.
@@ -125,7 +149,11 @@ fn host_by_logits(probabilities: Tensor<2>, targets: &[usize], upstream: Tensor<
     let ([tokens, vocab], device) = (probabilities.dims(), probabilities.device());
     let (mut rows, upstream) = (take(probabilities), take(upstream));
     rows_of(&mut rows, vocab, |first, rows| {
-        for ((row, &by), &target) in rows.chunks_exact_mut(vocab).zip(&upstream[first..]).zip(&targets[first..]) {
+        for ((row, &by), &target) in rows
+            .chunks_exact_mut(vocab)
+            .zip(&upstream[first..])
+            .zip(&targets[first..])
+        {
             widest(
                 #[inline(always)]
                 || {
@@ -141,14 +169,21 @@ fn host_by_logits(probabilities: Tensor<2>, targets: &[usize], upstream: Tensor<
 }
 
 /// Log-probs of `targets`, without anything kept for a gradient.
-pub(crate) fn logprobs(model: &Decoder, hidden: Tensor<2>, targets: &[u32], temperature: f64) -> Vec<f32> {
+pub(crate) fn logprobs(
+    model: &Decoder,
+    hidden: Tensor<2>,
+    targets: &[u32],
+    temperature: f64,
+) -> Vec<f32> {
     let head = model.head().inner();
     let hidden = hidden.inner();
     let [_, width] = hidden.dims();
     let mut all = Vec::with_capacity(targets.len());
     let step = slice_tokens(head.dims()[0]);
     for (i, part) in targets.chunks(step).enumerate() {
-        let rows = hidden.clone().slice([i * step..i * step + part.len(), 0..width]);
+        let rows = hidden
+            .clone()
+            .slice([i * step..i * step + part.len(), 0..width]);
         let slice = HeadSlice::new(rows, &head, part, temperature);
         read(slice.logprobs, |logprobs| all.extend_from_slice(logprobs));
     }
@@ -167,12 +202,22 @@ mod tests {
         let logits: Vec<f32> = (0..3 * 37).map(|i| (i as f32 * 1.7).sin() * 9.0).collect();
         let logits = Tensor::<2>::from_data(TensorData::new(logits, [3, 37]), &device);
         let upstream = Tensor::<1>::from_data([0.5f32, -2.0, 1.0], &device);
-        let (a, b) = (plain_softmax(logits.clone(), &targets), host_softmax(logits, &targets));
-        let close =
-            |x: Vec<f32>, y: Vec<f32>| assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 2e-6), "{x:?} {y:?}");
+        let (a, b) = (
+            plain_softmax(logits.clone(), &targets),
+            host_softmax(logits, &targets),
+        );
+        let close = |x: Vec<f32>, y: Vec<f32>| {
+            assert!(
+                x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 2e-6),
+                "{x:?} {y:?}"
+            )
+        };
         close(take(a.0), take(b.0));
         let by = plain_by_logits(a.1.clone(), &targets, upstream.clone());
-        close(take(by), take(host_by_logits(b.1.clone(), &targets, upstream)));
+        close(
+            take(by),
+            take(host_by_logits(b.1.clone(), &targets, upstream)),
+        );
         close(take(a.1), take(b.1));
     }
 }

@@ -36,7 +36,11 @@ pub struct Optimizer {
 impl Optimizer {
     /// An optimizer at its first step.
     pub fn new(config: OptimizerConfig) -> Self {
-        Self { config, steps: 0, moments: Moments::new() }
+        Self {
+            config,
+            steps: 0,
+            moments: Moments::new(),
+        }
     }
 
     /// Steps taken.
@@ -52,10 +56,15 @@ impl Optimizer {
             return (model, norm);
         }
         let limit = self.config.max_grad_norm;
-        let factor = if limit > 0.0 { (limit / (norm + 1e-6)).min(1.0) } else { 1.0 };
+        let factor = if limit > 0.0 {
+            (limit / (norm + 1e-6)).min(1.0)
+        } else {
+            1.0
+        };
         let rate = self.learning_rate();
         self.steps += 1;
-        let [beta1, beta2] = [self.config.adam_beta1, self.config.adam_beta2].map(|beta| beta as f32);
+        let [beta1, beta2] =
+            [self.config.adam_beta1, self.config.adam_beta2].map(|beta| beta as f32);
         let steps = self.steps as i32;
         let spread = (1.0 - beta2.powi(steps)).sqrt();
         let mut step = Step {
@@ -87,7 +96,11 @@ impl Optimizer {
     /// The step size of the next step.
     pub fn learning_rate(&self) -> f64 {
         let warmup = self.config.warmup_steps;
-        let share = if warmup == 0 { 1.0 } else { ((self.steps + 1) as f64 / warmup as f64).min(1.0) };
+        let share = if warmup == 0 {
+            1.0
+        } else {
+            ((self.steps + 1) as f64 / warmup as f64).min(1.0)
+        };
         self.config.learning_rate * share
     }
 
@@ -164,14 +177,24 @@ impl Numbers {
         gradient: Tensor<1>,
         moments: Option<[Tensor<1>; 2]>,
     ) -> (Tensor<1>, [Tensor<1>; 2]) {
-        let gradient = if self.factor < 1.0 { gradient * self.factor } else { gradient };
-        let (first, second) =
-            (gradient.clone().mul_scalar(1.0 - self.beta1), gradient.square().mul_scalar(1.0 - self.beta2));
+        let gradient = if self.factor < 1.0 {
+            gradient * self.factor
+        } else {
+            gradient
+        };
+        let (first, second) = (
+            gradient.clone().mul_scalar(1.0 - self.beta1),
+            gradient.square().mul_scalar(1.0 - self.beta2),
+        );
         let [first, second] = match moments {
-            Some([m, v]) => [m.mul_scalar(self.beta1) + first, v.mul_scalar(self.beta2) + second],
+            Some([m, v]) => [
+                m.mul_scalar(self.beta1) + first,
+                v.mul_scalar(self.beta2) + second,
+            ],
             None => [first, second],
         };
-        let direction = first.clone().mul_scalar(self.correction) / (second.clone().sqrt() + self.epsilon);
+        let direction =
+            first.clone().mul_scalar(self.correction) / (second.clone().sqrt() + self.epsilon);
         (value - direction.mul_scalar(self.rate), [first, second])
     }
 
@@ -183,15 +206,20 @@ impl Numbers {
         moments: Option<[Tensor<1>; 2]>,
     ) -> (Tensor<1>, [Tensor<1>; 2]) {
         let (device, len) = (value.device(), gradient.dims()[0]);
-        let [mut first, mut second] = moments.map_or_else(|| [(); 2].map(|()| vec![0.0; len]), |pair| pair.map(take));
+        let [mut first, mut second] =
+            moments.map_or_else(|| [(); 2].map(|()| vec![0.0; len]), |pair| pair.map(take));
         let (mut value, gradient) = (take(value), take(gradient));
         let piece = len.div_ceil(rayon::current_num_threads()).max(1 << 16);
-        let moments = first.par_chunks_mut(piece).zip(second.par_chunks_mut(piece));
-        value.par_chunks_mut(piece).zip(gradient.par_chunks(piece)).zip(moments).for_each(
-            |((value, gradient), (m, v))| {
+        let moments = first
+            .par_chunks_mut(piece)
+            .zip(second.par_chunks_mut(piece));
+        value
+            .par_chunks_mut(piece)
+            .zip(gradient.par_chunks(piece))
+            .zip(moments)
+            .for_each(|((value, gradient), (m, v))| {
                 self.piece(value, gradient, m, v);
-            },
-        );
+            });
         let tensor = |numbers| Tensor::from_data(TensorData::new(numbers, [len]), &device);
         (tensor(value), [tensor(first), tensor(second)])
     }
@@ -215,15 +243,21 @@ impl Numbers {
 
 impl ModuleMapper for Step<'_> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let Some(gradient) = self.gradients.remove::<D>(param.id) else { return param };
+        let Some(gradient) = self.gradients.remove::<D>(param.id) else {
+            return param;
+        };
         let (id, value, mapper) = param.consume();
         let value = value.inner();
         let shape = value.dims();
         let moments = self.moments.remove(&id);
         let flat = [shape.iter().product::<usize>()];
         let (moved, moments) = match is_host(&gradient.device()) {
-            true => self.numbers.host(value.reshape(flat), gradient.reshape(flat), moments),
-            false => self.numbers.plain(value.reshape(flat), gradient.reshape(flat), moments),
+            true => self
+                .numbers
+                .host(value.reshape(flat), gradient.reshape(flat), moments),
+            false => self
+                .numbers
+                .plain(value.reshape(flat), gradient.reshape(flat), moments),
         };
         self.moments.insert(id, moments);
         let moved = moved.reshape(shape);

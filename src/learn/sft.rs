@@ -20,7 +20,12 @@ pub fn gradients(model: &Decoder, examples: &[Example], tokens: usize) -> (f64, 
     let batch = Batch::new(&examples);
     let mut gradients = GradientsAccumulator::new();
     let mut loss = 0.0;
-    let backward = Backward { model: &model, batch: &batch, temperature: 1.0, checkpointing: false };
+    let backward = Backward {
+        model: &model,
+        batch: &batch,
+        temperature: 1.0,
+        checkpointing: false,
+    };
     backward.run(&mut gradients, |_, logp: Tensor<1>| {
         loss -= f64::from(logp.clone().sum().into_scalar::<f32>()) / tokens as f64;
         logp.zeros_like() - 1.0 / tokens as f64
@@ -31,6 +36,8 @@ pub fn gradients(model: &Decoder, examples: &[Example], tokens: usize) -> (f64, 
 /// The sum of gradients of the same model.
 pub fn sum(model: &Decoder, parts: impl IntoIterator<Item = GradientsParams>) -> GradientsParams {
     let mut total = GradientsAccumulator::new();
-    parts.into_iter().for_each(|part| total.accumulate(model, part));
+    parts
+        .into_iter()
+        .for_each(|part| total.accumulate(model, part));
     total.grads()
 }

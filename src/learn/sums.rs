@@ -53,7 +53,10 @@ impl Sums {
     ) {
         let logp = logp.clone().inner();
         let log_ratio = logp.clone() - old.inner();
-        let gap = reference.map_or_else(|| logp.zeros_like(), |reference| reference.inner() - logp.clone());
+        let gap = reference.map_or_else(
+            || logp.zeros_like(),
+            |reference| reference.inner() - logp.clone(),
+        );
         let stacked = Tensor::cat(vec![logp, log_ratio, loss.inner(), gap], 0);
         let values: Vec<f32> = stacked.into_data().try_into_vec().expect("losses are f32");
         let count = values.len() / 4;

@@ -36,7 +36,10 @@ impl Attention {
     /// - x: `[tokens, hidden]`, output: `[tokens, kv_heads * head_dim]`, twice
     pub(crate) fn keys_values(&self, x: Tensor<2>, rope: &Rope) -> [Tensor<2>; 2] {
         let keys = linear(&self.k_proj, x.clone());
-        [rotate(rope, self.norm_heads(self.k_norm.as_ref(), keys)), linear(&self.v_proj, x)]
+        [
+            rotate(rope, self.norm_heads(self.k_norm.as_ref(), keys)),
+            linear(&self.v_proj, x),
+        ]
     }
 
     /// Queries, turned by their positions.
@@ -44,7 +47,10 @@ impl Attention {
     /// # Shapes
     /// - x: `[tokens, hidden]`, output: `[tokens, heads * head_dim]`
     pub(crate) fn queries(&self, x: Tensor<2>, rope: &Rope) -> Tensor<2> {
-        rotate(rope, self.norm_heads(self.q_norm.as_ref(), linear(&self.q_proj, x)))
+        rotate(
+            rope,
+            self.norm_heads(self.q_norm.as_ref(), linear(&self.q_proj, x)),
+        )
     }
 
     /// Each head normed over its own coordinates, where there is a norm.
@@ -60,16 +66,32 @@ impl Attention {
 ///
 /// # Shapes
 /// - queries and output: `[tokens - first, heads * head_dim]`, keys and values: `[tokens, kv_heads * head_dim]`
-pub(crate) fn attend(inputs: [Tensor<2>; 3], packing: &Arc<Packing>, first: usize, head_dim: usize) -> Tensor<2> {
+pub(crate) fn attend(
+    inputs: [Tensor<2>; 3],
+    packing: &Arc<Packing>,
+    first: usize,
+    head_dim: usize,
+) -> Tensor<2> {
     if is_host(&inputs[0].device()) {
-        return apply(host::Attend { packing: packing.clone(), head_dim, first }, inputs);
+        return apply(
+            host::Attend {
+                packing: packing.clone(),
+                head_dim,
+                first,
+            },
+            inputs,
+        );
     }
     plain::attend(inputs, packing, first, head_dim)
 }
 
 /// Turns every head by the angles of the positions.
 fn rotate(rope: &Rope, x: Tensor<2>) -> Tensor<2> {
-    if is_host(&x.device()) { apply(host::Rotate(rope.clone()), [x]) } else { rope.apply(x) }
+    if is_host(&x.device()) {
+        apply(host::Rotate(rope.clone()), [x])
+    } else {
+        rope.apply(x)
+    }
 }
 
 /// Root-mean-square norm of each row, in f32.
@@ -84,7 +106,11 @@ pub(crate) fn rms_norm(norm: &RmsNorm, x: Tensor<2>) -> Tensor<2> {
 
 /// `silu(gate) * up`
 pub(crate) fn swiglu(gate: Tensor<2>, up: Tensor<2>) -> Tensor<2> {
-    if is_host(&gate.device()) { apply(host::Swiglu, [gate, up]) } else { silu(gate) * up }
+    if is_host(&gate.device()) {
+        apply(host::Swiglu, [gate, up])
+    } else {
+        silu(gate) * up
+    }
 }
 
 /// `x W` in the type of `W`, as f32.
@@ -94,7 +120,10 @@ pub(crate) fn swiglu(gate: Tensor<2>, up: Tensor<2>) -> Tensor<2> {
 pub(crate) fn product(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
     match weight.dtype() {
         DType::F32 => x.matmul(weight),
-        _ => x.cast(FloatDType::BF16).matmul(weight).cast(FloatDType::F32),
+        _ => x
+            .cast(FloatDType::BF16)
+            .matmul(weight)
+            .cast(FloatDType::F32),
     }
 }
 

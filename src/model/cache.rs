@@ -37,9 +37,21 @@ impl Cache {
         let last = lengths.iter().max().unwrap_or(&0) + capacity;
         let rope = Rope::new(&[last], head_dim, theta);
         let kind = if host {
-            Kind::Host(HostCache::new(layers, &lengths, group, capacity, [kv_heads, head_dim]))
+            Kind::Host(HostCache::new(
+                layers,
+                &lengths,
+                group,
+                capacity,
+                [kv_heads, head_dim],
+            ))
         } else {
-            Kind::Blocks(BlockCache::new(&layers, &lengths, group, capacity, [kv_heads, head_dim]))
+            Kind::Blocks(BlockCache::new(
+                &layers,
+                &lengths,
+                group,
+                capacity,
+                [kv_heads, head_dim],
+            ))
         };
         Self { kind, rope }
     }
@@ -132,9 +144,14 @@ impl BlockCache {
         [kv_heads, head_dim]: [usize; 2],
     ) -> Self {
         let packing = Packing::new(lengths, &[]);
-        let ranges: Vec<Range<usize>> = packing.families().iter().map(|family| family.prompt.clone()).collect();
+        let ranges: Vec<Range<usize>> = packing
+            .families()
+            .iter()
+            .map(|family| family.prompt.clone())
+            .collect();
         let prefix = |pair: &Option<[Tensor<2>; 2]>| {
-            pair.as_ref().and_then(|[keys, values]| Prefix::new(keys, values, &ranges, head_dim))
+            pair.as_ref()
+                .and_then(|[keys, values]| Prefix::new(keys, values, &ranges, head_dim))
         };
         Self {
             prefixes: layers.iter().map(prefix).collect(),
@@ -151,20 +168,29 @@ impl BlockCache {
     }
 
     fn positions(&self) -> Vec<usize> {
-        self.blocks.iter().flat_map(|&b| std::iter::repeat_n(self.lengths[b] + self.len, self.group)).collect()
+        self.blocks
+            .iter()
+            .flat_map(|&b| std::iter::repeat_n(self.lengths[b] + self.len, self.group))
+            .collect()
     }
 
     /// Places of rows that have ended repeat the token of another row.
     fn computed(&self, tokens: &[u32]) -> Vec<u32> {
         let mut all = vec![tokens[0]; self.blocks.len() * self.group];
-        self.places.iter().zip(tokens).for_each(|(&place, &token)| all[place] = token);
+        self.places
+            .iter()
+            .zip(tokens)
+            .for_each(|(&place, &token)| all[place] = token);
         all
     }
 
     fn attend(&mut self, layer: usize, [queries, keys, values]: [Tensor<2>; 3]) -> Tensor<2> {
         let (blocks, group, dim) = (self.blocks.len(), self.group, self.head_dim);
         let heads = queries.dims()[1] / dim;
-        let own = |x: Tensor<2>| x.reshape([blocks, group, 1, self.kv_heads, dim]).permute([0, 3, 1, 2, 4]);
+        let own = |x: Tensor<2>| {
+            x.reshape([blocks, group, 1, self.kv_heads, dim])
+                .permute([0, 3, 1, 2, 4])
+        };
         let (keys, values) = (own(keys), own(values));
         let [keys, values] = self.append(layer, keys, values);
         let queries = queries.reshape([blocks, group, 1, heads, dim]);
@@ -177,13 +203,39 @@ impl BlockCache {
     /// - keys, values: `[blocks, kv_heads, group, 1, head_dim]`
     /// - output: `[blocks, kv_heads, group, len + 1, head_dim]`, twice
     fn append(&mut self, layer: usize, keys: Tensor<5>, values: Tensor<5>) -> [Tensor<5>; 2] {
-        assert!(self.len < self.capacity, "a cache for {} tokens is full", self.capacity);
+        assert!(
+            self.len < self.capacity,
+            "a cache for {} tokens is full",
+            self.capacity
+        );
         let [blocks, kv_heads, group, _, head_dim] = keys.dims();
-        let fresh = || Tensor::zeros([blocks, kv_heads, group, self.capacity, head_dim], &keys.device());
-        let [all_keys, all_values] = self.layers[layer].take().unwrap_or_else(|| [fresh(), fresh()]);
-        let at = [0..blocks, 0..kv_heads, 0..group, self.len..self.len + 1, 0..head_dim];
-        let all = [all_keys.slice_assign(at.clone(), keys), all_values.slice_assign(at, values)];
-        let seen = [0..blocks, 0..kv_heads, 0..group, 0..self.len + 1, 0..head_dim];
+        let fresh = || {
+            Tensor::zeros(
+                [blocks, kv_heads, group, self.capacity, head_dim],
+                &keys.device(),
+            )
+        };
+        let [all_keys, all_values] = self.layers[layer]
+            .take()
+            .unwrap_or_else(|| [fresh(), fresh()]);
+        let at = [
+            0..blocks,
+            0..kv_heads,
+            0..group,
+            self.len..self.len + 1,
+            0..head_dim,
+        ];
+        let all = [
+            all_keys.slice_assign(at.clone(), keys),
+            all_values.slice_assign(at, values),
+        ];
+        let seen = [
+            0..blocks,
+            0..kv_heads,
+            0..group,
+            0..self.len + 1,
+            0..head_dim,
+        ];
         let view = all.each_ref().map(|x| x.clone().slice(seen.clone()));
         self.layers[layer] = Some(all);
         view
@@ -194,7 +246,9 @@ impl BlockCache {
     fn keep(&mut self, rows: &[usize]) {
         self.places = rows.iter().map(|&row| self.places[row]).collect();
         let mut living = vec![Vec::new(); self.blocks.len()];
-        self.places.iter().for_each(|&place| living[place / self.group].push(place));
+        self.places
+            .iter()
+            .for_each(|&place| living[place / self.group].push(place));
         let alive: Vec<usize> = living.iter().map(Vec::len).collect();
         let group = alive.iter().copied().max().unwrap_or(0);
         let kept: Vec<usize> = (0..self.blocks.len()).filter(|&b| alive[b] > 0).collect();
@@ -204,17 +258,28 @@ impl BlockCache {
         let (mut order, mut places) = (Vec::new(), Vec::new());
         for (block, &b) in kept.iter().enumerate() {
             places.extend((0..alive[b]).map(|i| block * group + i));
-            let ended = (b * self.group..(b + 1) * self.group).filter(|place| !living[b].contains(place));
+            let ended =
+                (b * self.group..(b + 1) * self.group).filter(|place| !living[b].contains(place));
             order.extend(living[b].iter().copied().chain(ended).take(group));
         }
         let repack = |x: &Tensor<5>| {
             let [b, kv, g, len, dim] = x.dims();
             let by_row = x.clone().swap_dims(1, 2).reshape([b * g, kv, len, dim]);
             let by_row = by_row.select(0, indices(&order, &x.device()));
-            by_row.reshape([kept.len(), group, kv, len, dim]).swap_dims(1, 2)
+            by_row
+                .reshape([kept.len(), group, kv, len, dim])
+                .swap_dims(1, 2)
         };
-        self.layers = self.layers.iter().map(|pair| pair.as_ref().map(|pair| pair.each_ref().map(repack))).collect();
-        self.prefixes = self.prefixes.iter().map(|prefix| prefix.as_ref().map(|prefix| prefix.select(&kept))).collect();
+        self.layers = self
+            .layers
+            .iter()
+            .map(|pair| pair.as_ref().map(|pair| pair.each_ref().map(repack)))
+            .collect();
+        self.prefixes = self
+            .prefixes
+            .iter()
+            .map(|prefix| prefix.as_ref().map(|prefix| prefix.select(&kept)))
+            .collect();
         self.blocks = kept.iter().map(|&b| self.blocks[b]).collect();
         (self.places, self.group) = (places, group);
     }
@@ -222,5 +287,11 @@ impl BlockCache {
 
 /// Token ids as a tensor.
 pub(super) fn ids(tokens: &[u32], device: &burn::tensor::Device) -> Tensor<1, Int> {
-    indices(&tokens.iter().map(|&token| token as usize).collect::<Vec<_>>(), device)
+    indices(
+        &tokens
+            .iter()
+            .map(|&token| token as usize)
+            .collect::<Vec<_>>(),
+        device,
+    )
 }

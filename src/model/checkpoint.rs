@@ -127,7 +127,11 @@ impl Checkpoint {
 
     fn headers(dir: &Path) -> Result<Self, Error> {
         let (single, index) = (dir.join(FILE), dir.join(INDEX));
-        let named = if single.exists() { None } else { weight_map(&index)? };
+        let named = if single.exists() {
+            None
+        } else {
+            weight_map(&index)?
+        };
         let Some(named) = named else {
             return Self::file(&single);
         };
@@ -137,15 +141,25 @@ impl Checkpoint {
             let shard = Shard::open(dir.join(file))?;
             for tensor in tensors {
                 if shard.header.info(&tensor).is_none() {
-                    let problem = format!("has no tensor `{tensor}`, where {INDEX} says that it is");
-                    return Err(Error::Format { file: shard.path, problem });
+                    let problem =
+                        format!("has no tensor `{tensor}`, where {INDEX} says that it is");
+                    return Err(Error::Format {
+                        file: shard.path,
+                        problem,
+                    });
                 }
             }
             for tensor in shard.header.tensors().into_keys() {
                 if let Some(other) = places.insert(tensor.clone(), shards.len()) {
                     let other: &Shard = &shards[other];
-                    let problem = format!("has tensor `{tensor}`, which {} has too", other.path.display());
-                    return Err(Error::Format { file: shard.path, problem });
+                    let problem = format!(
+                        "has tensor `{tensor}`, which {} has too",
+                        other.path.display()
+                    );
+                    return Err(Error::Format {
+                        file: shard.path,
+                        problem,
+                    });
                 }
             }
             shards.push(shard);
@@ -156,13 +170,26 @@ impl Checkpoint {
     /// Reads the header of a single file, whatever tensors it has.
     pub(super) fn file(path: &Path) -> Result<Self, Error> {
         let shard = Shard::open(path.to_owned())?;
-        let places = shard.header.tensors().into_keys().map(|name| (name, 0)).collect();
-        Ok(Self { shards: vec![shard], places })
+        let places = shard
+            .header
+            .tensors()
+            .into_keys()
+            .map(|name| (name, 0))
+            .collect();
+        Ok(Self {
+            shards: vec![shard],
+            places,
+        })
     }
 
     /// A value of the metadata of a single file.
     pub(super) fn metadata(&self, key: &str) -> Option<&str> {
-        self.shards[0].header.metadata().as_ref()?.get(key).map(String::as_str)
+        self.shards[0]
+            .header
+            .metadata()
+            .as_ref()?
+            .get(key)
+            .map(String::as_str)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -173,13 +200,26 @@ impl Checkpoint {
     pub(super) fn check_tensor(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
         let (file, tensor) = (self.file_of(name), name.to_owned());
         let Some((_, info)) = self.find(name) else {
-            return Err(Error::Missing { file, tensor, expected: shape.into() });
+            return Err(Error::Missing {
+                file,
+                tensor,
+                expected: shape.into(),
+            });
         };
         if info.shape != *shape {
-            return Err(Error::Shape { file, tensor, found: info.shape.clone(), expected: shape.into() });
+            return Err(Error::Shape {
+                file,
+                tensor,
+                found: info.shape.clone(),
+                expected: shape.into(),
+            });
         }
         if width(info.dtype).is_none() {
-            return Err(Error::Type { file, tensor, found: info.dtype });
+            return Err(Error::Type {
+                file,
+                tensor,
+                found: info.dtype,
+            });
         }
         Ok(())
     }
@@ -191,9 +231,14 @@ impl Checkpoint {
             self.check_tensor(name, shape)?;
         }
         // a tied model may ship its head a second time
-        let known = |name: &str| name == "lm_head.weight" || expected.iter().any(|(known, _)| known == name);
+        let known = |name: &str| {
+            name == "lm_head.weight" || expected.iter().any(|(known, _)| known == name)
+        };
         match self.places.keys().filter(|name| !known(name)).min() {
-            Some(name) => Err(Error::Unknown { file: self.file_of(name), tensor: name.clone() }),
+            Some(name) => Err(Error::Unknown {
+                file: self.file_of(name),
+                tensor: name.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -205,7 +250,9 @@ impl Checkpoint {
 
     /// The file that has a tensor; the first one where none has.
     fn file_of(&self, name: &str) -> PathBuf {
-        self.shards[self.places.get(name).copied().unwrap_or(0)].path.clone()
+        self.shards[self.places.get(name).copied().unwrap_or(0)]
+            .path
+            .clone()
     }
 
     /// The type of a tensor in its file; f32 for one that is not there.
@@ -219,9 +266,13 @@ impl Checkpoint {
     /// When the file cannot be read or a value is not finite.
     pub(super) fn read(&self, name: &str, turned: bool) -> Result<Vec<f32>, Error> {
         let (shard, info) = self.find(name).expect("checked when the folder was opened");
-        let failed = |cause| Error::Read { file: shard.path.clone(), cause };
+        let failed = |cause| Error::Read {
+            file: shard.path.clone(),
+            cause,
+        };
         let mut file = File::open(&shard.path).map_err(failed)?;
-        file.seek(SeekFrom::Start(shard.start + info.data_offsets.0 as u64)).map_err(failed)?;
+        file.seek(SeekFrom::Start(shard.start + info.data_offsets.0 as u64))
+            .map_err(failed)?;
         let width = width(info.dtype).expect("checked when the folder was opened");
         let [rows, columns] = match info.shape[..] {
             [rows, columns] if turned => [rows, columns],
@@ -236,11 +287,17 @@ impl Checkpoint {
             file.read_exact(chunk).map_err(failed)?;
             let value = |i: usize| to_f32(info.dtype, &chunk[i * width..]);
             if (0..count * columns).any(|i| !value(i).is_finite()) {
-                return Err(Error::NotFinite { file: shard.path.clone(), tensor: name.to_owned() });
+                return Err(Error::NotFinite {
+                    file: shard.path.clone(),
+                    tensor: name.to_owned(),
+                });
             }
             for column in 0..columns {
                 let places = &mut values[column * rows + first..][..count];
-                places.iter_mut().enumerate().for_each(|(row, place)| *place = value(row * columns + column));
+                places
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(row, place)| *place = value(row * columns + column));
             }
         }
         Ok(values)
@@ -249,8 +306,14 @@ impl Checkpoint {
 
 impl Shard {
     fn open(path: PathBuf) -> Result<Self, Error> {
-        let failed = |cause| Error::Read { file: path.clone(), cause };
-        let wrong = |problem: String| Error::Format { file: path.clone(), problem };
+        let failed = |cause| Error::Read {
+            file: path.clone(),
+            cause,
+        };
+        let wrong = |problem: String| Error::Format {
+            file: path.clone(),
+            problem,
+        };
         let about = std::fs::metadata(&path).map_err(failed)?;
         if !about.is_file() {
             return Err(wrong("is no regular file".to_owned()));
@@ -260,45 +323,74 @@ impl Shard {
         let mut length = [0; 8];
         match file.read_exact(&mut length) {
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
-                return Err(wrong(format!("is not a safetensors file: it has {size} bytes")));
+                return Err(wrong(format!(
+                    "is not a safetensors file: it has {size} bytes"
+                )));
             }
             other => other.map_err(failed)?,
         }
         let length = u64::from_le_bytes(length);
         if length > (size - 8).min(LONGEST_HEADER) {
-            let problem = format!("is not a safetensors file: it has {size} bytes, but a header of {length}");
+            let problem =
+                format!("is not a safetensors file: it has {size} bytes, but a header of {length}");
             return Err(wrong(problem));
         }
         let mut header = vec![0; length as usize];
         file.read_exact(&mut header).map_err(failed)?;
-        let header: Metadata = serde_json::from_slice(&header)
-            .map_err(|e| wrong(format!("is not a safetensors file: its header is wrong: {e}")))?;
+        let header: Metadata = serde_json::from_slice(&header).map_err(|e| {
+            wrong(format!(
+                "is not a safetensors file: its header is wrong: {e}"
+            ))
+        })?;
         let (found, expected) = (size - 8 - length, header.data_len() as u64);
         if found != expected {
             return Err(wrong(format!(
                 "has {found} bytes of tensors, its header asks for {expected}: it is not whole"
             )));
         }
-        Ok(Self { path, header, start: 8 + length })
+        Ok(Self {
+            path,
+            header,
+            start: 8 + length,
+        })
     }
 }
 
 /// The tensors of each file by an index; none when there is no index.
 fn weight_map(index: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>, Error> {
-    let wrong = |problem: String| Error::Format { file: index.to_owned(), problem };
+    let wrong = |problem: String| Error::Format {
+        file: index.to_owned(),
+        problem,
+    };
     let text = match std::fs::read_to_string(index) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|cause| Error::Read { file: index.to_owned(), cause })?,
+        text => text.map_err(|cause| Error::Read {
+            file: index.to_owned(),
+            cause,
+        })?,
     };
-    let json: serde_json::Value = serde_json::from_str(&text).map_err(|e| wrong(format!("is not JSON: {e}")))?;
+    let json: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| wrong(format!("is not JSON: {e}")))?;
     let map = json["weight_map"].as_object().filter(|map| !map.is_empty());
-    let map = map.ok_or_else(|| wrong("key `weight_map`: expected an object of tensors and their files".to_owned()))?;
+    let map = map.ok_or_else(|| {
+        wrong("key `weight_map`: expected an object of tensors and their files".to_owned())
+    })?;
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (tensor, file) in map {
-        let plain = file.as_str().filter(|file| Path::new(file).file_name().is_some_and(|name| name == *file));
-        let file =
-            plain.ok_or_else(|| wrong(format!("tensor `{tensor}`: found {file}, expected the name of a file")))?;
-        files.entry(file.to_owned()).or_default().push(tensor.clone());
+        let plain = file.as_str().filter(|file| {
+            Path::new(file)
+                .file_name()
+                .is_some_and(|name| name == *file)
+        });
+        let file = plain.ok_or_else(|| {
+            wrong(format!(
+                "tensor `{tensor}`: found {file}, expected the name of a file"
+            ))
+        })?;
+        files
+            .entry(file.to_owned())
+            .or_default()
+            .push(tensor.clone());
     }
     Ok(Some(files))
 }
@@ -324,8 +416,14 @@ fn to_f32(dtype: Dtype, bytes: &[u8]) -> f32 {
 /// Values in a type of a file, to the nearest.
 pub(super) fn to_bytes(dtype: Dtype, values: &[f32]) -> Vec<u8> {
     match dtype {
-        Dtype::F16 => values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect(),
-        Dtype::BF16 => values.iter().flat_map(|v| bf16::from_f32(*v).to_le_bytes()).collect(),
+        Dtype::F16 => values
+            .iter()
+            .flat_map(|v| f16::from_f32(*v).to_le_bytes())
+            .collect(),
+        Dtype::BF16 => values
+            .iter()
+            .flat_map(|v| bf16::from_f32(*v).to_le_bytes())
+            .collect(),
         _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
     }
 }

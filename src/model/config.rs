@@ -110,9 +110,14 @@ impl ModelConfig {
     /// # Errors
     /// When the file is missing, malformed, or asks for what the decoder does not implement.
     pub fn load(file: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(file).map_err(|cause| Error::Read { file: file.to_owned(), cause })?;
-        let config: Self =
-            serde_json::from_str(&text).map_err(|cause| Error::Parse { file: file.to_owned(), cause })?;
+        let text = std::fs::read_to_string(file).map_err(|cause| Error::Read {
+            file: file.to_owned(),
+            cause,
+        })?;
+        let config: Self = serde_json::from_str(&text).map_err(|cause| Error::Parse {
+            file: file.to_owned(),
+            cause,
+        })?;
         config.validate(file)?;
         Ok(config)
     }
@@ -121,24 +126,52 @@ impl ModelConfig {
     /// Names the key whose value the decoder does not implement.
     pub fn validate(&self, file: &Path) -> Result<(), Error> {
         let refuse = |key, found: String, expected: &str| {
-            Err(Error::Unsupported { file: file.to_owned(), key, found, expected: expected.to_owned() })
+            Err(Error::Unsupported {
+                file: file.to_owned(),
+                key,
+                found,
+                expected: expected.to_owned(),
+            })
         };
         if !["qwen2", "qwen3"].contains(&self.model_type.as_str()) {
-            return refuse("model_type", format!("{:?}", self.model_type), "\"qwen2\" or \"qwen3\"");
+            return refuse(
+                "model_type",
+                format!("{:?}", self.model_type),
+                "\"qwen2\" or \"qwen3\"",
+            );
         }
         let scaling = &self.rope_scaling;
-        let plain = ["rope_type", "type"].iter().any(|key| scaling[key] == "default");
+        let plain = ["rope_type", "type"]
+            .iter()
+            .any(|key| scaling[key] == "default");
         if !scaling.is_null() && !plain {
             return refuse("rope_scaling", scaling.to_string(), "null");
         }
-        if let Some(rope) = self.rope_parameters.as_ref().filter(|rope| rope.rope_type != "default") {
-            return refuse("rope_parameters.rope_type", format!("{:?}", rope.rope_type), "\"default\"");
+        if let Some(rope) = self
+            .rope_parameters
+            .as_ref()
+            .filter(|rope| rope.rope_type != "default")
+        {
+            return refuse(
+                "rope_parameters.rope_type",
+                format!("{:?}", rope.rope_type),
+                "\"default\"",
+            );
         }
         if self.use_sliding_window {
             return refuse("use_sliding_window", "true".into(), "false");
         }
-        if let Some(other) = self.layer_types.iter().flatten().find(|layer| *layer != "full_attention") {
-            return refuse("layer_types", format!("{other:?}"), "\"full_attention\" for every layer");
+        if let Some(other) = self
+            .layer_types
+            .iter()
+            .flatten()
+            .find(|layer| *layer != "full_attention")
+        {
+            return refuse(
+                "layer_types",
+                format!("{other:?}"),
+                "\"full_attention\" for every layer",
+            );
         }
         if self.attention_bias && self.has_head_norms() {
             return refuse("attention_bias", "true".into(), "false");
@@ -153,7 +186,11 @@ impl ModelConfig {
             ("num_hidden_layers", self.num_hidden_layers, 1 << 12),
             ("num_attention_heads", self.num_attention_heads, 1 << 12),
             ("num_key_value_heads", self.num_key_value_heads, 1 << 12),
-            ("max_position_embeddings", self.max_position_embeddings, 1 << 30),
+            (
+                "max_position_embeddings",
+                self.max_position_embeddings,
+                1 << 30,
+            ),
         ] {
             if !(1..=most).contains(&value) {
                 return refuse(key, value.to_string(), &format!("1 to {most}"));
@@ -163,15 +200,32 @@ impl ModelConfig {
             && !self.has_head_norms()
             && !self.hidden_size.is_multiple_of(self.num_attention_heads)
         {
-            let expected = format!("a multiple of num_attention_heads ({})", self.num_attention_heads);
+            let expected = format!(
+                "a multiple of num_attention_heads ({})",
+                self.num_attention_heads
+            );
             return refuse("hidden_size", self.hidden_size.to_string(), &expected);
         }
         if self.head_dim() == 0 || !self.head_dim().is_multiple_of(2) || self.head_dim() > 1 << 12 {
-            return refuse("head_dim", self.head_dim().to_string(), "an even number, 2 to 4096");
+            return refuse(
+                "head_dim",
+                self.head_dim().to_string(),
+                "an even number, 2 to 4096",
+            );
         }
-        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
-            let expected = format!("a divisor of num_attention_heads ({})", self.num_attention_heads);
-            return refuse("num_key_value_heads", self.num_key_value_heads.to_string(), &expected);
+        if !self
+            .num_attention_heads
+            .is_multiple_of(self.num_key_value_heads)
+        {
+            let expected = format!(
+                "a divisor of num_attention_heads ({})",
+                self.num_attention_heads
+            );
+            return refuse(
+                "num_key_value_heads",
+                self.num_key_value_heads.to_string(),
+                &expected,
+            );
         }
         if self.rms_norm_eps <= 0.0 {
             return refuse("rms_norm_eps", self.rms_norm_eps.to_string(), "> 0");
@@ -184,13 +238,21 @@ impl ModelConfig {
 
     /// Base of the rotary frequencies; 0 when the file has none.
     pub fn rope_theta(&self) -> f64 {
-        self.rope_parameters.as_ref().map(|rope| rope.rope_theta).or(self.rope_theta).unwrap_or(0.0)
+        self.rope_parameters
+            .as_ref()
+            .map(|rope| rope.rope_theta)
+            .or(self.rope_theta)
+            .unwrap_or(0.0)
     }
 
     /// Width of one head; where the file has none, that of transformers: 128 for Qwen3, the share of
     /// the hidden size for Qwen2.
     pub fn head_dim(&self) -> usize {
-        let usual = if self.has_head_norms() { 128 } else { self.hidden_size / self.num_attention_heads };
+        let usual = if self.has_head_norms() {
+            128
+        } else {
+            self.hidden_size / self.num_attention_heads
+        };
         self.head_dim.unwrap_or(usual)
     }
 
@@ -212,9 +274,13 @@ impl ModelConfig {
         let file = dir.join("generation_config.json");
         let text = match std::fs::read_to_string(&file) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(ids),
-            text => text.map_err(|cause| Error::Read { file: file.clone(), cause })?,
+            text => text.map_err(|cause| Error::Read {
+                file: file.clone(),
+                cause,
+            })?,
         };
-        let other: Value = serde_json::from_str(&text).map_err(|cause| Error::Parse { file, cause })?;
+        let other: Value =
+            serde_json::from_str(&text).map_err(|cause| Error::Parse { file, cause })?;
         for id in self::ids(&other["eos_token_id"]) {
             if !ids.contains(&id) {
                 ids.push(id);
@@ -225,17 +291,27 @@ impl ModelConfig {
 
     /// Numbers in the model.
     pub fn parameters(&self) -> usize {
-        self.tensors().iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
+        self.tensors()
+            .iter()
+            .map(|(_, shape)| shape.iter().product::<usize>())
+            .sum()
     }
 
     /// Name and shape of every tensor of the checkpoint, in Hugging Face's layout.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let (hidden, inner) = (self.hidden_size, self.intermediate_size);
-        let (q, kv) = (self.num_attention_heads * self.head_dim(), self.num_key_value_heads * self.head_dim());
-        let mut all = vec![("model.embed_tokens.weight".to_owned(), vec![self.vocab_size, hidden])];
+        let (q, kv) = (
+            self.num_attention_heads * self.head_dim(),
+            self.num_key_value_heads * self.head_dim(),
+        );
+        let mut all = vec![(
+            "model.embed_tokens.weight".to_owned(),
+            vec![self.vocab_size, hidden],
+        )];
         for layer in 0..self.num_hidden_layers {
-            let mut add =
-                |name: &str, shape: &[usize]| all.push((format!("model.layers.{layer}.{name}"), shape.into()));
+            let mut add = |name: &str, shape: &[usize]| {
+                all.push((format!("model.layers.{layer}.{name}"), shape.into()))
+            };
             add("input_layernorm.weight", &[hidden]);
             for (name, width) in [("q_proj", q), ("k_proj", kv), ("v_proj", kv)] {
                 add(&format!("self_attn.{name}.weight"), &[width, hidden]);

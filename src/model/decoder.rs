@@ -45,7 +45,10 @@ impl Layer {
     /// - x and output: `[tokens, hidden]`
     fn finish(&self, x: Tensor<2>, mixed: Tensor<2>) -> Tensor<2> {
         let x = x + linear(&self.self_attn.o_proj, mixed);
-        x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
+        x.clone()
+            + self
+                .mlp
+                .forward(rms_norm(&self.post_attention_layernorm, x))
     }
 
     /// One more token a row, over the keys and values of layer number `index` of the cache.
@@ -69,21 +72,42 @@ impl Pass {
     ///
     /// # Shapes
     /// - x: `[tokens, hidden]`, output: the same, or without the prompts' tokens
-    pub(crate) fn layer(&self, layer: &Layer, x: Tensor<2>, last: bool) -> (Tensor<2>, [Tensor<2>; 2]) {
+    pub(crate) fn layer(
+        &self,
+        layer: &Layer,
+        x: Tensor<2>,
+        last: bool,
+    ) -> (Tensor<2>, [Tensor<2>; 2]) {
         let attention = &layer.self_attn;
         let normed = rms_norm(&layer.input_layernorm, x.clone());
         let pair = attention.keys_values(normed.clone(), &self.rope);
-        let (first, all) = (if last { self.packing.prompt_tokens() } else { 0 }, self.packing.tokens());
+        let (first, all) = (
+            if last {
+                self.packing.prompt_tokens()
+            } else {
+                0
+            },
+            self.packing.tokens(),
+        );
         let (x, asking, rope) = if first == 0 {
             (x, normed, self.rope.clone())
         } else {
             let width = x.dims()[1];
             let rows = |x: Tensor<2>| x.slice([first..all, 0..width]);
-            (rows(x), rows(normed), self.rope.at(&self.packing.positions()[first..]))
+            (
+                rows(x),
+                rows(normed),
+                self.rope.at(&self.packing.positions()[first..]),
+            )
         };
         let queries = attention.queries(asking, &rope);
         let [keys, values] = pair.clone();
-        let mixed = attend([queries, keys, values], &self.packing, first, attention.head_dim);
+        let mixed = attend(
+            [queries, keys, values],
+            &self.packing,
+            first,
+            attention.head_dim,
+        );
         (layer.finish(x, mixed), pair)
     }
 }
@@ -115,8 +139,12 @@ impl Decoder {
     /// f32: only products with the weights are computed in bf16.
     #[must_use]
     pub fn in_bf16(&self) -> Self {
-        let half = |param: &Param<Tensor<2>>| Param::from_tensor(param.val().cast(FloatDType::BF16));
-        let linear = |l: &Linear| Linear { weight: half(&l.weight), bias: l.bias.clone() };
+        let half =
+            |param: &Param<Tensor<2>>| Param::from_tensor(param.val().cast(FloatDType::BF16));
+        let linear = |l: &Linear| Linear {
+            weight: half(&l.weight),
+            bias: l.bias.clone(),
+        };
         let mut copy = self.clone();
         copy.embed_tokens = half(&self.embed_tokens);
         copy.lm_head = self.lm_head.as_ref().map(half);
@@ -139,8 +167,15 @@ impl Decoder {
 
     /// What all layers of a forward pass have in common.
     pub(crate) fn pass(&self, packing: &Arc<Packing>) -> Pass {
-        let rope = Rope::new(packing.positions(), self.layers[0].self_attn.head_dim, self.rope_theta);
-        Pass { packing: packing.clone(), rope }
+        let rope = Rope::new(
+            packing.positions(),
+            self.layers[0].self_attn.head_dim,
+            self.rope_theta,
+        );
+        Pass {
+            packing: packing.clone(),
+            rope,
+        }
     }
 
     /// Hidden states after the final norm, of the rows and not of their prompts.
@@ -157,7 +192,9 @@ impl Decoder {
             .layers
             .iter()
             .enumerate()
-            .fold(self.embed(tokens), |x, (index, layer)| pass.layer(layer, x, index + 1 == count).0);
+            .fold(self.embed(tokens), |x, (index, layer)| {
+                pass.layer(layer, x, index + 1 == count).0
+            });
         self.final_norm(x)
     }
 
@@ -190,7 +227,14 @@ impl Decoder {
             layers[others.len()] = Some(last.self_attn.keys_values(normed, &pass.rope));
         }
         let heads = [attention.kv_heads(), attention.head_dim];
-        Cache::new(layers, prompts, [group, capacity], heads, self.rope_theta, is_host(&self.device()))
+        Cache::new(
+            layers,
+            prompts,
+            [group, capacity],
+            heads,
+            self.rope_theta,
+            is_host(&self.device()),
+        )
     }
 
     /// Logits after one more token of each living row.
@@ -215,7 +259,11 @@ impl Decoder {
         let table = self.embed_tokens.val();
         let index = ids(tokens, &table.device());
         let x = table.select(0, index);
-        if x.dtype() == DType::F32 { x } else { x.cast(FloatDType::F32) }
+        if x.dtype() == DType::F32 {
+            x
+        } else {
+            x.cast(FloatDType::F32)
+        }
     }
 
     /// The final norm.
@@ -245,7 +293,10 @@ impl Decoder {
 
     /// Asserts that the decoder has the shape of this configuration.
     pub(crate) fn assert_shape(&self, config: &ModelConfig) {
-        assert_eq!(self.embed_tokens.dims(), [config.vocab_size, config.hidden_size]);
+        assert_eq!(
+            self.embed_tokens.dims(),
+            [config.vocab_size, config.hidden_size]
+        );
         assert_eq!(self.layers.len(), config.num_hidden_layers);
     }
 }

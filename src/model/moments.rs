@@ -26,9 +26,17 @@ const PREFIXES: [&str; 2] = ["first.", "second."];
 pub fn save(file: &Path, decoder: &Decoder, steps: usize, moments: &Moments) -> Result<(), Error> {
     let mut stored = Vec::new();
     for (name, tensor) in tensors(decoder) {
-        let Some(pair) = moments.get(&tensor.id()) else { continue };
+        let Some(pair) = moments.get(&tensor.id()) else {
+            continue;
+        };
         for (prefix, moment) in PREFIXES.iter().zip(pair) {
-            stored.push((format!("{prefix}{name}"), Flat { moment, shape: moment.dims() }));
+            stored.push((
+                format!("{prefix}{name}"),
+                Flat {
+                    moment,
+                    shape: moment.dims(),
+                },
+            ));
         }
     }
     let metadata = HashMap::from([(STEPS.to_owned(), steps.to_string())]);
@@ -40,7 +48,10 @@ pub(super) fn write_error(file: &Path, e: SafeTensorError) -> Error {
         SafeTensorError::IoError(cause) => cause,
         other => std::io::Error::other(other),
     };
-    Error::Write { file: file.to_owned(), cause }
+    Error::Write {
+        file: file.to_owned(),
+        cause,
+    }
 }
 
 /// Reads the steps and the moments of a decoder's parameters.
@@ -49,9 +60,13 @@ pub(super) fn write_error(file: &Path, e: SafeTensorError) -> Error {
 /// Names the file and the tensor, what was found and what was expected.
 pub fn load(file: &Path, decoder: &Decoder, device: &Device) -> Result<(usize, Moments), Error> {
     let checkpoint = Checkpoint::file(file)?;
-    let steps = checkpoint.metadata(STEPS).and_then(|steps| steps.parse().ok());
-    let steps =
-        steps.ok_or_else(|| Error::Format { file: file.to_owned(), problem: format!("has no number of `{STEPS}`") })?;
+    let steps = checkpoint
+        .metadata(STEPS)
+        .and_then(|steps| steps.parse().ok());
+    let steps = steps.ok_or_else(|| Error::Format {
+        file: file.to_owned(),
+        problem: format!("has no number of `{STEPS}`"),
+    })?;
     let mut moments = HashMap::new();
     for (name, tensor) in tensors(decoder) {
         let count = tensor.shape().iter().product();
@@ -61,7 +76,10 @@ pub fn load(file: &Path, decoder: &Decoder, device: &Device) -> Result<(usize, M
         }
         let read = |name: &String| {
             checkpoint.check_tensor(name, &[count])?;
-            Ok(Tensor::from_data(TensorData::new(checkpoint.read(name, false)?, [count]), device))
+            Ok(Tensor::from_data(
+                TensorData::new(checkpoint.read(name, false)?, [count]),
+                device,
+            ))
         };
         moments.insert(tensor.id(), [read(&names[0])?, read(&names[1])?]);
     }
@@ -83,7 +101,11 @@ impl View for Flat<'_> {
     }
 
     fn data(&self) -> Cow<'_, [u8]> {
-        let values: Vec<f32> = self.moment.to_data().try_into_vec().expect("moments are f32");
+        let values: Vec<f32> = self
+            .moment
+            .to_data()
+            .try_into_vec()
+            .expect("moments are f32");
         to_bytes(Dtype::F32, &values).into()
     }
 

@@ -38,8 +38,13 @@ impl Packing {
             end += len;
             end - len..end
         };
-        let mut families: Vec<Family> =
-            prompts.iter().map(|&len| Family { prompt: next(len), rows: Vec::new() }).collect();
+        let mut families: Vec<Family> = prompts
+            .iter()
+            .map(|&len| Family {
+                prompt: next(len),
+                rows: Vec::new(),
+            })
+            .collect();
         for (family, lengths) in families.iter_mut().zip(rows) {
             family.rows = lengths.iter().map(|&len| next(len)).collect();
         }
@@ -49,12 +54,19 @@ impl Packing {
             let start = family.prompt.len();
             positions.extend(family.rows.iter().flat_map(|row| start..start + row.len()));
         }
-        Self { families, prompt_tokens, positions }
+        Self {
+            families,
+            prompt_tokens,
+            positions,
+        }
     }
 
     /// Rows of these lengths, without prompts.
     pub fn rows(lengths: &[usize]) -> Self {
-        Self::new(&vec![0; lengths.len()], &lengths.iter().map(|&len| vec![len]).collect::<Vec<_>>())
+        Self::new(
+            &vec![0; lengths.len()],
+            &lengths.iter().map(|&len| vec![len]).collect::<Vec<_>>(),
+        )
     }
 
     /// Tokens of all prompts, which come first.
@@ -86,8 +98,20 @@ mod tests {
         let packing = Packing::new(&[2, 0], &[vec![1, 3], vec![2]]);
         assert_eq!((packing.prompt_tokens(), packing.tokens()), (2, 8));
         assert_eq!(packing.positions(), [0, 1, 2, 2, 3, 4, 0, 1]);
-        assert_eq!(packing.families()[0], Family { prompt: 0..2, rows: vec![2..3, 3..6] });
-        assert_eq!((packing.families()[1].prompt.clone(), packing.families()[1].rows.len()), (2..2, 1));
+        assert_eq!(
+            packing.families()[0],
+            Family {
+                prompt: 0..2,
+                rows: vec![2..3, 3..6]
+            }
+        );
+        assert_eq!(
+            (
+                packing.families()[1].prompt.clone(),
+                packing.families()[1].rows.len()
+            ),
+            (2..2, 1)
+        );
         assert_eq!(Packing::rows(&[2]).positions(), [0, 1]);
     }
 }

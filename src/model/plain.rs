@@ -25,20 +25,41 @@ pub(crate) struct Prefix {
 impl Prefix {
     /// Of packed keys and values, `[tokens, kv_heads * head_dim]`: one a range, none of them behind the
     /// others; `None` when all ranges are empty.
-    pub(crate) fn new(keys: &Tensor<2>, values: &Tensor<2>, ranges: &[Range<usize>], head_dim: usize) -> Option<Self> {
-        let longest = ranges.iter().map(Range::len).max().filter(|&longest| longest > 0)?;
+    pub(crate) fn new(
+        keys: &Tensor<2>,
+        values: &Tensor<2>,
+        ranges: &[Range<usize>],
+        head_dim: usize,
+    ) -> Option<Self> {
+        let longest = ranges
+            .iter()
+            .map(Range::len)
+            .max()
+            .filter(|&longest| longest > 0)?;
         let device = keys.device();
         let blocks = |x: &Tensor<2>| {
             let [_, width] = x.dims();
-            let x = padded(x, ranges, longest).reshape([ranges.len(), longest, width / head_dim, head_dim]);
+            let x = padded(x, ranges, longest).reshape([
+                ranges.len(),
+                longest,
+                width / head_dim,
+                head_dim,
+            ]);
             x.swap_dims(1, 2)
         };
         let row = |range: &Range<usize>| {
             let len = range.len();
             (0..longest).map(move |t| if t < len { 0.0 } else { HIDDEN })
         };
-        let mask = TensorData::new(ranges.iter().flat_map(row).collect::<Vec<f32>>(), [ranges.len(), 1, 1, longest]);
-        Some(Self { keys: blocks(keys), values: blocks(values), mask: Tensor::from_data(mask, &device) })
+        let mask = TensorData::new(
+            ranges.iter().flat_map(row).collect::<Vec<f32>>(),
+            [ranges.len(), 1, 1, longest],
+        );
+        Some(Self {
+            keys: blocks(keys),
+            values: blocks(values),
+            mask: Tensor::from_data(mask, &device),
+        })
     }
 
     /// The prefix whose block `i` is this one's block `blocks[i]`; blocks may repeat.
@@ -46,7 +67,11 @@ impl Prefix {
     pub(crate) fn select(&self, blocks: &[usize]) -> Self {
         let index = indices(blocks, &self.mask.device());
         let of = |x: &Tensor<4>| x.clone().select(0, index.clone());
-        Self { keys: of(&self.keys), values: of(&self.values), mask: of(&self.mask) }
+        Self {
+            keys: of(&self.keys),
+            values: of(&self.values),
+            mask: of(&self.mask),
+        }
     }
 }
 
@@ -61,7 +86,11 @@ fn padded(x: &Tensor<2>, ranges: &[Range<usize>], longest: usize) -> Tensor<2> {
     };
     // an empty range at the very end has no row of its own to repeat
     let rows = x.dims()[0];
-    let places: Vec<usize> = ranges.iter().flat_map(row).map(|place| place.min(rows - 1)).collect();
+    let places: Vec<usize> = ranges
+        .iter()
+        .flat_map(row)
+        .map(|place| place.min(rows - 1))
+        .collect();
     x.clone().select(0, indices(&places, &x.device()))
 }
 
@@ -69,16 +98,34 @@ fn padded(x: &Tensor<2>, ranges: &[Range<usize>], longest: usize) -> Tensor<2> {
 ///
 /// # Shapes
 /// - queries and output: `[tokens - first, heads * head_dim]`, keys and values: `[tokens, kv_heads * head_dim]`
-pub(crate) fn attend(inputs: [Tensor<2>; 3], packing: &Packing, first: usize, head_dim: usize) -> Tensor<2> {
+pub(crate) fn attend(
+    inputs: [Tensor<2>; 3],
+    packing: &Packing,
+    first: usize,
+    head_dim: usize,
+) -> Tensor<2> {
     let [queries, keys, values] = inputs;
     let families = packing.families();
-    let prompts: Vec<Range<usize>> = families.iter().map(|family| family.prompt.clone()).collect();
+    let prompts: Vec<Range<usize>> = families
+        .iter()
+        .map(|family| family.prompt.clone())
+        .collect();
     let prefix = Prefix::new(&keys, &values, &prompts, head_dim);
     let mut parts = Vec::new();
     let whole = |ranges: &[Range<usize>], group, prefix: Option<&Prefix>| {
-        block_attention([&queries, &keys, &values], ranges, group, prefix, first, head_dim)
+        block_attention(
+            [&queries, &keys, &values],
+            ranges,
+            group,
+            prefix,
+            first,
+            head_dim,
+        )
     };
-    let asking: Vec<Range<usize>> = prompts.into_iter().filter(|range| first == 0 && !range.is_empty()).collect();
+    let asking: Vec<Range<usize>> = prompts
+        .into_iter()
+        .filter(|range| first == 0 && !range.is_empty())
+        .collect();
     if !asking.is_empty() {
         parts.push(whole(&asking, 1, None));
     }
@@ -94,7 +141,11 @@ pub(crate) fn attend(inputs: [Tensor<2>; 3], packing: &Packing, first: usize, he
         }
     }
     if !rows.is_empty() {
-        parts.push(whole(&rows, group, prefix.map(|prefix| prefix.select(&blocks)).as_ref()));
+        parts.push(whole(
+            &rows,
+            group,
+            prefix.map(|prefix| prefix.select(&blocks)).as_ref(),
+        ));
     }
     Tensor::cat(parts, 0)
 }
@@ -108,28 +159,48 @@ fn block_attention(
     first: usize,
     dim: usize,
 ) -> Tensor<2> {
-    let longest = ranges.iter().map(Range::len).max().expect("at least one row");
-    let asking: Vec<Range<usize>> =
-        ranges.iter().map(|range| range.start.saturating_sub(first)..range.end.saturating_sub(first)).collect();
+    let longest = ranges
+        .iter()
+        .map(Range::len)
+        .max()
+        .expect("at least one row");
+    let asking: Vec<Range<usize>> = ranges
+        .iter()
+        .map(|range| range.start.saturating_sub(first)..range.end.saturating_sub(first))
+        .collect();
     let blocks = |x: Tensor<2>| {
         let [_, width] = x.dims();
         x.reshape([ranges.len() / group, group, longest, width / dim, dim])
     };
-    let (keys, values) = (blocks(padded(keys, ranges, longest)), blocks(padded(values, ranges, longest)));
+    let (keys, values) = (
+        blocks(padded(keys, ranges, longest)),
+        blocks(padded(values, ranges, longest)),
+    );
     let [_, _, _, kv_heads, _] = keys.dims();
     let queries = blocks(padded(queries, &asking, longest));
     let share = queries.dims()[3] / kv_heads;
     let causal = causal_mask(longest, share, &queries.device());
     let keys = keys.permute([0, 3, 1, 2, 4]);
-    let mixed = attention(queries, keys, values.permute([0, 3, 1, 2, 4]), causal, prefix);
-    let places: Vec<usize> =
-        ranges.iter().enumerate().flat_map(|(row, range)| (0..range.len()).map(move |t| row * longest + t)).collect();
+    let mixed = attention(
+        queries,
+        keys,
+        values.permute([0, 3, 1, 2, 4]),
+        causal,
+        prefix,
+    );
+    let places: Vec<usize> = ranges
+        .iter()
+        .enumerate()
+        .flat_map(|(row, range)| (0..range.len()).map(move |t| row * longest + t))
+        .collect();
     let width = mixed.dims()[1];
     if places.len() == ranges.len() * longest {
         return mixed;
     }
     let device = mixed.device();
-    mixed.reshape([ranges.len() * longest, width]).select(0, indices(&places, &device))
+    mixed
+        .reshape([ranges.len() * longest, width])
+        .select(0, indices(&places, &device))
 }
 
 /// Softmax attention of blocks over a shared prompt and their rows' own tokens.
@@ -159,13 +230,18 @@ pub(crate) fn attention(
         own = own + mask.unsqueeze();
     }
     let seen = own.dims()[4];
-    let mut parts = vec![(own.reshape([blocks, kv_heads, group * share * seq, seen]), values)];
+    let mut parts = vec![(
+        own.reshape([blocks, kv_heads, group * share * seq, seen]),
+        values,
+    )];
     if let Some(prefix) = prefix {
         let scores = queries.matmul(prefix.keys.clone().swap_dims(2, 3)) + prefix.mask.clone();
         parts.push((scores, prefix.values.clone().unsqueeze_dim(2)));
     }
     let mixed = softmax_product(parts, shape).reshape([blocks, kv_heads, group, share, seq, dim]);
-    mixed.permute([0, 2, 4, 1, 3, 5]).reshape([blocks * group * seq, heads * dim])
+    mixed
+        .permute([0, 2, 4, 1, 3, 5])
+        .reshape([blocks * group * seq, heads * dim])
 }
 
 /// Values weighted by one softmax over the scores of all parts.
@@ -177,15 +253,25 @@ pub(crate) fn attention(
 fn softmax_product(parts: Vec<(Tensor<4>, Tensor<5>)>, shape: [usize; 5]) -> Tensor<5> {
     let [blocks, kv_heads, group, queries, dim] = shape;
     // the largest score only keeps exp in range, so no gradient flows through it
-    let maxima = parts.iter().map(|(scores, _)| scores.clone().detach().max_dim(3));
+    let maxima = parts
+        .iter()
+        .map(|(scores, _)| scores.clone().detach().max_dim(3));
     let largest = maxima.reduce(Tensor::max_pair).expect("at least one part");
     let mut total: Option<(Tensor<4>, Tensor<4>)> = None;
     for (scores, values) in parts {
         let weights = (scores - largest.clone()).exp();
         let sum = weights.clone().sum_dim(3);
         let [.., value_groups, keys, _] = values.dims();
-        let weights = weights.reshape([blocks, kv_heads, value_groups, group * queries / value_groups, keys]);
-        let product = weights.matmul(values).reshape([blocks, kv_heads, group * queries, dim]);
+        let weights = weights.reshape([
+            blocks,
+            kv_heads,
+            value_groups,
+            group * queries / value_groups,
+            keys,
+        ]);
+        let product = weights
+            .matmul(values)
+            .reshape([blocks, kv_heads, group * queries, dim]);
         total = Some(match total {
             None => (product, sum),
             Some((p, s)) => (p + product, s + sum),
@@ -206,14 +292,25 @@ fn causal_mask(seq: usize, share: usize, device: &Device) -> Option<Tensor<2>> {
     }
     let row = |t: usize| (0..seq).map(move |s| if s <= t { 0.0 } else { HIDDEN });
     let one: Vec<f32> = (0..seq).flat_map(row).collect();
-    Some(Tensor::from_data(TensorData::new(one.repeat(share), [share * seq, seq]), device))
+    Some(Tensor::from_data(
+        TensorData::new(one.repeat(share), [share * seq, seq]),
+        device,
+    ))
 }
 
 /// The block size of the least work, where a block costs about as much as a row.
 fn best_group(sizes: &[usize]) -> usize {
     let largest = sizes.iter().copied().max().unwrap_or(1).max(1);
-    let cost = |group: usize| sizes.iter().map(|size| size.div_ceil(group) * (group + 1)).sum::<usize>();
-    (1..=largest).rev().min_by_key(|&group| cost(group)).unwrap_or(1)
+    let cost = |group: usize| {
+        sizes
+            .iter()
+            .map(|size| size.div_ceil(group) * (group + 1))
+            .sum::<usize>()
+    };
+    (1..=largest)
+        .rev()
+        .min_by_key(|&group| cost(group))
+        .unwrap_or(1)
 }
 
 /// Root-mean-square norm of each row, times a weight a column.
@@ -227,7 +324,10 @@ pub(crate) fn rms_norm(x: Tensor<2>, weight: Tensor<2>, epsilon: f64) -> Tensor<
 
 /// Indices as a tensor.
 pub(crate) fn indices(values: &[usize], device: &Device) -> Tensor<1, Int> {
-    let data: Vec<i32> = values.iter().map(|&v| i32::try_from(v).expect("an index below 2^31")).collect();
+    let data: Vec<i32> = values
+        .iter()
+        .map(|&v| i32::try_from(v).expect("an index below 2^31"))
+        .collect();
     Tensor::from_data(TensorData::new(data, [values.len()]), device)
 }
 
@@ -242,15 +342,29 @@ mod tests {
         let values = Tensor::<5>::ones([1, 1, 1, 3, 4], &device).require_grad();
         let out = softmax_product(vec![(scores.clone(), values.clone())], [1, 1, 1, 2, 4]);
         let grads = out.clone().sum().backward();
-        for tensor in [out.inner().reshape([8]), scores.grad(&grads).unwrap().reshape([6])] {
+        for tensor in [
+            out.inner().reshape([8]),
+            scores.grad(&grads).unwrap().reshape([6]),
+        ] {
             let tensor: Tensor<1> = tensor;
-            assert!(tensor.into_data().try_into_vec::<f32>().unwrap().iter().all(|x| x.is_finite()));
+            assert!(
+                tensor
+                    .into_data()
+                    .try_into_vec::<f32>()
+                    .unwrap()
+                    .iter()
+                    .all(|x| x.is_finite())
+            );
         }
     }
 
     #[test]
     fn the_mask_hides_later_tokens_for_each_query_head() {
-        let mask = causal_mask(2, 2, &Device::flex()).unwrap().into_data().try_into_vec::<f32>().unwrap();
+        let mask = causal_mask(2, 2, &Device::flex())
+            .unwrap()
+            .into_data()
+            .try_into_vec::<f32>()
+            .unwrap();
         let hidden: Vec<bool> = mask.iter().map(|m| *m == HIDDEN).collect();
         assert_eq!(hidden, [false, true, false, false].repeat(2));
         assert!(causal_mask(1, 2, &Device::flex()).is_none());

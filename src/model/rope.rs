@@ -27,15 +27,26 @@ impl Rope {
     pub(crate) fn new(positions: &[usize], head_dim: usize, theta: f64) -> Self {
         let last = positions.iter().copied().max().unwrap_or(0);
         let half = head_dim / 2;
-        let frequencies: Vec<f64> = (0..half).map(|i| theta.powf(-2.0 * i as f64 / head_dim as f64)).collect();
-        let angles = (0..=last).flat_map(|position| frequencies.iter().map(move |f| position as f64 * f));
-        let (sin, cos) = angles.map(|angle| (angle.sin() as f32, angle.cos() as f32)).unzip();
-        Self { tables: Arc::new(Tables { cos, sin, half }), positions: positions.into() }
+        let frequencies: Vec<f64> = (0..half)
+            .map(|i| theta.powf(-2.0 * i as f64 / head_dim as f64))
+            .collect();
+        let angles =
+            (0..=last).flat_map(|position| frequencies.iter().map(move |f| position as f64 * f));
+        let (sin, cos) = angles
+            .map(|angle| (angle.sin() as f32, angle.cos() as f32))
+            .unzip();
+        Self {
+            tables: Arc::new(Tables { cos, sin, half }),
+            positions: positions.into(),
+        }
     }
 
     /// The same tables for tokens at other positions, none of them behind the last.
     pub(crate) fn at(&self, positions: &[usize]) -> Self {
-        Self { tables: self.tables.clone(), positions: positions.into() }
+        Self {
+            tables: self.tables.clone(),
+            positions: positions.into(),
+        }
     }
 
     /// Pairs of coordinates a head.
@@ -47,7 +58,10 @@ impl Rope {
     pub(crate) fn angles(&self, token: usize) -> (&[f32], &[f32]) {
         let half = self.tables.half;
         let from = self.positions[token] * half;
-        (&self.tables.cos[from..from + half], &self.tables.sin[from..from + half])
+        (
+            &self.tables.cos[from..from + half],
+            &self.tables.sin[from..from + half],
+        )
     }
 
     /// Turns each pair of coordinates by the angle of its token, on any device. The rotation of the
@@ -64,9 +78,18 @@ impl Rope {
             let data = TensorData::new(rows.copied().collect::<Vec<f32>>(), [tokens, 1, dim]);
             Tensor::<3>::from_data(data, &device)
         };
-        let (cos, sin) = (table(|rope, t| rope.angles(t).0), table(|rope, t| rope.angles(t).1));
-        let turned = x.clone().reshape([tokens * heads, dim]).matmul(rotation(half, &device));
-        let [x, turned] = [x.reshape([tokens, heads, dim]), turned.reshape([tokens, heads, dim])];
+        let (cos, sin) = (
+            table(|rope, t| rope.angles(t).0),
+            table(|rope, t| rope.angles(t).1),
+        );
+        let turned = x
+            .clone()
+            .reshape([tokens * heads, dim])
+            .matmul(rotation(half, &device));
+        let [x, turned] = [
+            x.reshape([tokens, heads, dim]),
+            turned.reshape([tokens, heads, dim]),
+        ];
         (x * cos + turned * sin).reshape([tokens, width])
     }
 }

@@ -24,8 +24,14 @@ use std::path::Path;
 ///
 /// # Errors
 /// Names the file and the tensor, what was found and what was expected.
-pub fn load(checkpoint: &Checkpoint, config: &ModelConfig, device: &Device) -> Result<Decoder, Error> {
-    build(config, device, |name, _, turned| checkpoint.read(name, turned))
+pub fn load(
+    checkpoint: &Checkpoint,
+    config: &ModelConfig,
+    device: &Device,
+) -> Result<Decoder, Error> {
+    build(config, device, |name, _, turned| {
+        checkpoint.read(name, turned)
+    })
 }
 
 /// A decoder with random weights: projections and embedding normal with a variance of one over
@@ -45,7 +51,11 @@ pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
         let std = (shape[shape.len() - 1] as f64).powf(-0.5) / if residual { depth } else { 1.0 };
         let mut rng = seed.child(name, 0).rng();
         let values: Vec<f32> = (0..count).map(|_| (std * rng.normal()) as f32).collect();
-        Ok::<_, Infallible>(if turned { transpose(&values, shape[0], shape[1]) } else { values })
+        Ok::<_, Infallible>(if turned {
+            transpose(&values, shape[0], shape[1])
+        } else {
+            values
+        })
     };
     match build(config, device, fill) {
         Ok(decoder) => decoder,
@@ -79,7 +89,11 @@ fn build<E>(
             let bias = at(&format!("{name}.bias"));
             Ok::<_, E>(Linear {
                 weight: matrix(data(&at(&format!("{name}.weight")), true)?),
-                bias: shapes.contains_key(&bias).then(|| data(&bias, false)).transpose()?.map(vector),
+                bias: shapes
+                    .contains_key(&bias)
+                    .then(|| data(&bias, false))
+                    .transpose()?
+                    .map(vector),
             })
         };
         let [q_proj, k_proj, v_proj, o_proj] = [
@@ -88,33 +102,66 @@ fn build<E>(
             linear("self_attn.v_proj")?,
             linear("self_attn.o_proj")?,
         ];
-        let [gate_proj, up_proj, down_proj] =
-            [linear("mlp.gate_proj")?, linear("mlp.up_proj")?, linear("mlp.down_proj")?];
-        let mut norm =
-            |name: &str| Ok::<_, E>(RmsNorm { gamma: vector(data(&at(name), false)?), epsilon: config.rms_norm_eps });
+        let [gate_proj, up_proj, down_proj] = [
+            linear("mlp.gate_proj")?,
+            linear("mlp.up_proj")?,
+            linear("mlp.down_proj")?,
+        ];
+        let mut norm = |name: &str| {
+            Ok::<_, E>(RmsNorm {
+                gamma: vector(data(&at(name), false)?),
+                epsilon: config.rms_norm_eps,
+            })
+        };
         let [q_norm, k_norm] = match config.has_head_norms() {
-            true => [Some(norm("self_attn.q_norm.weight")?), Some(norm("self_attn.k_norm.weight")?)],
+            true => [
+                Some(norm("self_attn.q_norm.weight")?),
+                Some(norm("self_attn.k_norm.weight")?),
+            ],
             false => [None, None],
         };
         layers.push(Layer {
             input_layernorm: norm("input_layernorm.weight")?,
-            self_attn: Attention { q_proj, k_proj, v_proj, o_proj, q_norm, k_norm, head_dim: config.head_dim() },
+            self_attn: Attention {
+                q_proj,
+                k_proj,
+                v_proj,
+                o_proj,
+                q_norm,
+                k_norm,
+                head_dim: config.head_dim(),
+            },
             post_attention_layernorm: norm("post_attention_layernorm.weight")?,
-            mlp: Mlp { gate_proj, up_proj, down_proj },
+            mlp: Mlp {
+                gate_proj,
+                up_proj,
+                down_proj,
+            },
         });
     }
-    let norm = RmsNorm { gamma: vector(data("model.norm.weight", false)?), epsilon: config.rms_norm_eps };
+    let norm = RmsNorm {
+        gamma: vector(data("model.norm.weight", false)?),
+        epsilon: config.rms_norm_eps,
+    };
     let lm_head = match config.tie_word_embeddings {
         true => None,
         false => Some(matrix(data("lm_head.weight", false)?)),
     };
-    let decoder = Decoder { embed_tokens, layers, norm, lm_head, rope_theta: config.rope_theta() };
+    let decoder = Decoder {
+        embed_tokens,
+        layers,
+        norm,
+        lm_head,
+        rope_theta: config.rope_theta(),
+    };
     decoder.assert_shape(config);
     Ok(decoder)
 }
 
 fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    (0..columns * rows).map(|i| values[(i % rows) * columns + i / rows]).collect()
+    (0..columns * rows)
+        .map(|i| values[(i % rows) * columns + i / rows])
+        .collect()
 }
 
 /// Writes `model.safetensors` into a folder, each tensor in the type that `dtype` gives for its name.
@@ -125,7 +172,11 @@ pub fn save(decoder: &Decoder, dir: &Path, dtype: impl Fn(&str) -> Dtype) -> Res
     let file = dir.join(FILE);
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     let stored = tensors(decoder).into_iter().map(|(name, tensor)| {
-        let stored = Stored { dtype: dtype(&name), shape: tensor.shape(), tensor };
+        let stored = Stored {
+            dtype: dtype(&name),
+            shape: tensor.shape(),
+            tensor,
+        };
         (name, stored)
     });
     safetensors::serialize_to_file(stored, Some(metadata), &file).map_err(|e| write_error(&file, e))
@@ -184,7 +235,11 @@ impl Named<'_> {
 
     /// Its values in that layout.
     pub(crate) fn values(&self) -> Vec<f32> {
-        let list = |data: TensorData| data.convert::<f32>().try_into_vec().expect("converted to f32");
+        let list = |data: TensorData| {
+            data.convert::<f32>()
+                .try_into_vec()
+                .expect("converted to f32")
+        };
         match self {
             Self::Vector(param) => list(param.val().into_data()),
             Self::Matrix(param) => list(param.val().into_data()),
@@ -199,12 +254,24 @@ impl Named<'_> {
 /// Every tensor of the decoder under Hugging Face's name.
 pub(crate) fn tensors(decoder: &Decoder) -> Vec<(String, Named<'_>)> {
     let mut all = vec![
-        ("model.embed_tokens.weight".to_owned(), Named::Matrix(&decoder.embed_tokens)),
-        ("model.norm.weight".to_owned(), Named::Vector(&decoder.norm.gamma)),
+        (
+            "model.embed_tokens.weight".to_owned(),
+            Named::Matrix(&decoder.embed_tokens),
+        ),
+        (
+            "model.norm.weight".to_owned(),
+            Named::Vector(&decoder.norm.gamma),
+        ),
     ];
-    all.extend(decoder.lm_head.as_ref().map(|head| ("lm_head.weight".to_owned(), Named::Matrix(head))));
+    all.extend(
+        decoder
+            .lm_head
+            .as_ref()
+            .map(|head| ("lm_head.weight".to_owned(), Named::Matrix(head))),
+    );
     for (index, layer) in decoder.layers.iter().enumerate() {
-        let mut add = |name: &str, tensor| all.push((format!("model.layers.{index}.{name}"), tensor));
+        let mut add =
+            |name: &str, tensor| all.push((format!("model.layers.{index}.{name}"), tensor));
         for (name, linear) in linears(layer) {
             add(&format!("{name}.weight"), Named::Projection(&linear.weight));
             if let Some(bias) = &linear.bias {
@@ -213,7 +280,10 @@ pub(crate) fn tensors(decoder: &Decoder) -> Vec<(String, Named<'_>)> {
         }
         for (name, norm) in [
             ("input_layernorm", Some(&layer.input_layernorm)),
-            ("post_attention_layernorm", Some(&layer.post_attention_layernorm)),
+            (
+                "post_attention_layernorm",
+                Some(&layer.post_attention_layernorm),
+            ),
             ("self_attn.q_norm", layer.self_attn.q_norm.as_ref()),
             ("self_attn.k_norm", layer.self_attn.k_norm.as_ref()),
         ] {

@@ -31,10 +31,21 @@ pub struct TrainingRollout<'a> {
 /// A model that answers questions and learns from rollouts.
 pub trait Policy: Send {
     /// `n` completions of each question, all of which can be asked.
-    fn complete(&mut self, questions: &[Question], n: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>>;
+    fn complete(
+        &mut self,
+        questions: &[Question],
+        n: usize,
+        decoding: &Decoding,
+        seed: Seed,
+    ) -> Vec<Vec<Completion>>;
 
     /// Learns from a training set. `decoding` is how the own completions were generated.
-    fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats;
+    fn update(
+        &mut self,
+        training: &[TrainingRollout<'_>],
+        decoding: &Decoding,
+        seed: Seed,
+    ) -> UpdateStats;
 
     /// What the others are shown of its own rollouts: all of them, as text.
     fn share(&self, own: &[Rollout]) -> Vec<Rollout> {

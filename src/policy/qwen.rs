@@ -49,13 +49,30 @@ impl QwenPolicy {
     ///
     /// # Panics
     /// When the language has no end of a completion.
-    pub fn new(model: &Decoder, shape: ModelConfig, language: Language, half: bool, config: TrainConfig) -> Self {
-        assert!(!language.eos.is_empty(), "a policy needs an end-of-sequence token");
+    pub fn new(
+        model: &Decoder,
+        shape: ModelConfig,
+        language: Language,
+        half: bool,
+        config: TrainConfig,
+    ) -> Self {
+        assert!(
+            !language.eos.is_empty(),
+            "a policy needs an end-of-sequence token"
+        );
         // a fork has leaves of its own, so that agents never meet in one graph
         let own = model.clone().fork(&model.device());
         let reference = (config.beta != 0.0).then(|| model.valid());
         let optimizer = Optimizer::new(config.optimizer());
-        Self { model: Some(own), shape, reference, language, half, optimizer, config }
+        Self {
+            model: Some(own),
+            shape,
+            reference,
+            language,
+            half,
+            optimizer,
+            config,
+        }
     }
 
     /// The model as it is now.
@@ -69,7 +86,10 @@ impl QwenPolicy {
     /// The prompt of a question; none where it cannot be asked.
     fn prompt(&self, question: &Question) -> Option<Vec<u32>> {
         let language = &self.language;
-        let prompt = language.tokenizer.prompt(language.system_prompt.as_deref(), &question.text).ok()?;
+        let prompt = language
+            .tokenizer
+            .prompt(language.system_prompt.as_deref(), &question.text)
+            .ok()?;
         (prompt.len() <= language.max_prompt_length).then_some(prompt)
     }
 
@@ -82,19 +102,37 @@ impl QwenPolicy {
         tokens
     }
 
-    pub(super) fn examples(&self, training: &[TrainingRollout<'_>], longest: usize) -> Vec<Example> {
+    pub(super) fn examples(
+        &self,
+        training: &[TrainingRollout<'_>],
+        longest: usize,
+    ) -> Vec<Example> {
         let mut examples = Vec::new();
-        for TrainingRollout { rollout, advantages, foreign } in training {
-            let prompt = self.prompt(&rollout.question).expect("a rollout of the training set can be asked");
+        for TrainingRollout {
+            rollout,
+            advantages,
+            foreign,
+        } in training
+        {
+            let prompt = self
+                .prompt(&rollout.question)
+                .expect("a rollout of the training set can be asked");
             for (completion, &advantage) in rollout.completions.iter().zip(advantages) {
                 let mut tokens = match foreign {
                     true => self.encode(completion),
                     false => completion.tokens.iter().map(|t| t.id).collect(),
                 };
-                let truncated = completion.finish_reason == FinishReason::Length || tokens.len() > longest;
+                let truncated =
+                    completion.finish_reason == FinishReason::Length || tokens.len() > longest;
                 tokens.truncate(longest);
                 let foreign = *foreign;
-                examples.push(Example { prompt: prompt.clone(), completion: tokens, advantage, truncated, foreign });
+                examples.push(Example {
+                    prompt: prompt.clone(),
+                    completion: tokens,
+                    advantage,
+                    truncated,
+                    foreign,
+                });
             }
         }
         examples
@@ -102,21 +140,46 @@ impl QwenPolicy {
 }
 
 impl Policy for QwenPolicy {
-    fn complete(&mut self, questions: &[Question], n: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>> {
+    fn complete(
+        &mut self,
+        questions: &[Question],
+        n: usize,
+        decoding: &Decoding,
+        seed: Seed,
+    ) -> Vec<Vec<Completion>> {
         let prompt = |question| self.prompt(question).expect("the question can be asked");
         let prompts: Vec<Vec<u32>> = questions.iter().map(prompt).collect();
-        let model = if self.half { self.model().valid().in_bf16() } else { self.model().valid() };
+        let model = if self.half {
+            self.model().valid().in_bf16()
+        } else {
+            self.model().valid()
+        };
         let groups = generate(&model, &prompts, n, decoding, &self.language.eos, seed);
         let completion = |generated: crate::learn::Generated| {
             let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
             let ended = generated.finish_reason == FinishReason::Stop;
-            let text = self.language.tokenizer.decode(&ids[..ids.len() - usize::from(ended)]);
-            Completion { text, finish_reason: generated.finish_reason, tokens: generated.tokens }
+            let text = self
+                .language
+                .tokenizer
+                .decode(&ids[..ids.len() - usize::from(ended)]);
+            Completion {
+                text,
+                finish_reason: generated.finish_reason,
+                tokens: generated.tokens,
+            }
         };
-        groups.into_iter().map(|group| group.into_iter().map(completion).collect()).collect()
+        groups
+            .into_iter()
+            .map(|group| group.into_iter().map(completion).collect())
+            .collect()
     }
 
-    fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats {
+    fn update(
+        &mut self,
+        training: &[TrainingRollout<'_>],
+        decoding: &Decoding,
+        seed: Seed,
+    ) -> UpdateStats {
         let examples = self.examples(training, decoding.max_completion_length);
         let update = Update {
             config: &self.config,
@@ -157,6 +220,11 @@ impl Policy for QwenPolicy {
     fn reencodes_differently(&self, completion: &Completion) -> bool {
         let ended = completion.finish_reason == FinishReason::Stop;
         let generated = &completion.tokens[..completion.tokens.len() - usize::from(ended)];
-        !self.language.tokenizer.encode_completion(&completion.text).into_iter().eq(generated.iter().map(|t| t.id))
+        !self
+            .language
+            .tokenizer
+            .encode_completion(&completion.text)
+            .into_iter()
+            .eq(generated.iter().map(|t| t.id))
     }
 }

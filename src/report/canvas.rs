@@ -42,14 +42,33 @@ pub(super) struct Letters {
 impl Letters {
     /// Plain text that starts at its point.
     pub(super) fn new(size: f64, color: RGBColor) -> Self {
-        Letters { size, color, bold: false, side: HPos::Left, upright: false }
+        Letters {
+            size,
+            color,
+            bold: false,
+            side: HPos::Left,
+            upright: false,
+        }
     }
 
     fn style(self) -> TextStyle<'static> {
-        let style = if self.bold { FontStyle::Bold } else { FontStyle::Normal };
-        let turn = if self.upright { FontTransform::Rotate270 } else { FontTransform::None };
-        let font = FontDesc::new(FontFamily::Name(FAMILY), self.size * FINE as f64, style).transform(turn);
-        TextStyle { color: self.color.to_backend_color(), ..TextStyle::from(font) }.pos(Pos::new(self.side, VPos::Top))
+        let style = if self.bold {
+            FontStyle::Bold
+        } else {
+            FontStyle::Normal
+        };
+        let turn = if self.upright {
+            FontTransform::Rotate270
+        } else {
+            FontTransform::None
+        };
+        let font =
+            FontDesc::new(FontFamily::Name(FAMILY), self.size * FINE as f64, style).transform(turn);
+        TextStyle {
+            color: self.color.to_backend_color(),
+            ..TextStyle::from(font)
+        }
+        .pos(Pos::new(self.side, VPos::Top))
     }
 }
 
@@ -62,13 +81,22 @@ impl Canvas<'_> {
     /// Draws text.
     pub(super) fn text(&self, (x, y): Point, text: &str, letters: Letters) -> Result<()> {
         let up = ABOVE_MIDDLE * letters.size;
-        let at = if letters.upright { (x - up, y) } else { (x, y - up) };
-        self.area.draw(&Text::new(text, fine(at), letters.style())).map_err(failed)
+        let at = if letters.upright {
+            (x - up, y)
+        } else {
+            (x, y - up)
+        };
+        self.area
+            .draw(&Text::new(text, fine(at), letters.style()))
+            .map_err(failed)
     }
 
     /// How wide text will be.
     pub(super) fn width(&self, text: &str, letters: Letters) -> Result<f64> {
-        let (width, _) = self.area.estimate_text_size(text, &letters.style()).map_err(failed)?;
+        let (width, _) = self
+            .area
+            .estimate_text_size(text, &letters.style())
+            .map_err(failed)?;
         Ok(f64::from(width) / FINE as f64)
     }
 
@@ -78,12 +106,20 @@ impl Canvas<'_> {
         let style = pen.color.stroke_width(width);
         for piece in dashes(points, pen.dash) {
             for pair in piece.windows(2) {
-                self.area.draw(&PathElement::new([fine(pair[0]), fine(pair[1])], style)).map_err(failed)?;
+                self.area
+                    .draw(&PathElement::new([fine(pair[0]), fine(pair[1])], style))
+                    .map_err(failed)?;
             }
             let inner = piece.get(1..piece.len().saturating_sub(1)).unwrap_or(&[]);
-            let joints = if pen.dash.is_empty() { &piece[..] } else { inner };
+            let joints = if pen.dash.is_empty() {
+                &piece[..]
+            } else {
+                inner
+            };
             for joint in joints.iter().filter(|_| width > 3) {
-                self.area.draw(&Circle::new(fine(*joint), width / 2, pen.color.filled())).map_err(failed)?;
+                self.area
+                    .draw(&Circle::new(fine(*joint), width / 2, pen.color.filled()))
+                    .map_err(failed)?;
             }
         }
         Ok(())
@@ -92,20 +128,33 @@ impl Canvas<'_> {
     /// Fills the shape between points; `cover` is 0 for glass and 1 for paint.
     pub(super) fn fill(&self, points: &[Point], color: RGBColor, cover: f64) -> Result<()> {
         let points: Vec<(i32, i32)> = points.iter().copied().map(fine).collect();
-        self.area.draw(&Polygon::new(points, color.mix(cover).filled())).map_err(failed)
+        self.area
+            .draw(&Polygon::new(points, color.mix(cover).filled()))
+            .map_err(failed)
     }
 }
 
 /// Draws a picture of `size` pixels and writes it as PNG.
-pub(super) fn png(path: &Path, size: (u32, u32), draw: impl FnOnce(&Canvas<'_>) -> Result<()>) -> Result<()> {
-    for (style, font) in [(FontStyle::Normal, dejavu::sans::regular()), (FontStyle::Bold, dejavu::sans::bold())] {
-        register_font(FAMILY, style, font).map_err(|_| anyhow!("the built-in font cannot be read"))?;
+pub(super) fn png(
+    path: &Path,
+    size: (u32, u32),
+    draw: impl FnOnce(&Canvas<'_>) -> Result<()>,
+) -> Result<()> {
+    for (style, font) in [
+        (FontStyle::Normal, dejavu::sans::regular()),
+        (FontStyle::Bold, dejavu::sans::bold()),
+    ] {
+        register_font(FAMILY, style, font)
+            .map_err(|_| anyhow!("the built-in font cannot be read"))?;
     }
     let (width, height) = (size.0 as usize, size.1 as usize);
     let mut pixels = vec![255; 3 * FINE * FINE * width * height];
     {
-        let backend = BitMapBackend::with_buffer(&mut pixels, (size.0 * FINE as u32, size.1 * FINE as u32));
-        let canvas = Canvas { area: backend.into_drawing_area() };
+        let backend =
+            BitMapBackend::with_buffer(&mut pixels, (size.0 * FINE as u32, size.1 * FINE as u32));
+        let canvas = Canvas {
+            area: backend.into_drawing_area(),
+        };
         draw(&canvas)?;
         canvas.area.present().map_err(failed)?;
     }
@@ -113,7 +162,10 @@ pub(super) fn png(path: &Path, size: (u32, u32), draw: impl FnOnce(&Canvas<'_>) 
     super::replace(path, |temporary| {
         let mut backend = BitMapBackend::new(temporary, size);
         backend.blit_bitmap((0, 0), size, &pixels).map_err(failed)?;
-        backend.present().map_err(failed).context("cannot save the picture")
+        backend
+            .present()
+            .map_err(failed)
+            .context("cannot save the picture")
     })
 }
 
@@ -150,13 +202,20 @@ fn dashes(points: &[Point], dash: &[f64]) -> Vec<Vec<Point>> {
             let drawn = turn % 2 == 0;
             if length < left {
                 left -= length;
-                pieces.last_mut().filter(|_| drawn).into_iter().for_each(|piece| piece.push(to));
+                pieces
+                    .last_mut()
+                    .filter(|_| drawn)
+                    .into_iter()
+                    .for_each(|piece| piece.push(to));
                 break;
             }
             let part = left / length.max(f64::MIN_POSITIVE);
             from = (from.0 + part * dx, from.1 + part * dy);
             if drawn {
-                pieces.last_mut().into_iter().for_each(|piece| piece.push(from));
+                pieces
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|piece| piece.push(from));
             } else {
                 pieces.push(vec![from]);
             }
@@ -168,7 +227,10 @@ fn dashes(points: &[Point], dash: &[f64]) -> Vec<Vec<Point>> {
 }
 
 fn fine((x, y): Point) -> (i32, i32) {
-    ((x * FINE as f64).round() as i32, (y * FINE as f64).round() as i32)
+    (
+        (x * FINE as f64).round() as i32,
+        (y * FINE as f64).round() as i32,
+    )
 }
 
 fn failed(error: impl Error) -> anyhow::Error {
@@ -182,7 +244,10 @@ mod tests {
     #[test]
     fn dashes_follow_the_path_around_a_corner() {
         let path = [(0.0, 0.0), (4.0, 0.0), (4.0, 5.0)];
-        assert_eq!(dashes(&path, &[3.0, 2.0]), [vec![(0.0, 0.0), (3.0, 0.0)], vec![(4.0, 1.0), (4.0, 4.0)]],);
+        assert_eq!(
+            dashes(&path, &[3.0, 2.0]),
+            [vec![(0.0, 0.0), (3.0, 0.0)], vec![(4.0, 1.0), (4.0, 4.0)]],
+        );
         assert_eq!(dashes(&path, &[]), [path.to_vec()]);
     }
 

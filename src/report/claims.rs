@@ -41,16 +41,36 @@ struct Four<'a>([Vec<&'a Run>; 4]);
 /// The whole of `claims.md`; none unless the paper's four mixes are all there.
 pub(super) fn markdown(runs: &[Run]) -> Option<String> {
     let mixes = by_mix(runs);
-    let of = |mix: Mix| mixes.iter().find(|runs| runs[0].mix == mix).map(|runs| grown(runs));
+    let of = |mix: Mix| {
+        mixes
+            .iter()
+            .find(|runs| runs[0].mix == mix)
+            .map(|runs| grown(runs))
+    };
     let [a, b, c, d] = paper::MIXES.map(of);
     let four = Four([a?, b?, c?, d?]);
     let mut text = "# The paper's claims\n\nDifferences and gains pair the runs of a seed; in brackets the 95 % bootstrap interval over \
                     seeds. *Holds* and *does not hold* where the 95 % interval of Student's t, which is wider, says so, else *undecided*. The paper does not say which \
                     series it plots; what its code logs is the training set's.\n"
         .to_owned();
-    for claim in [four.best(), four.gain(), four.too_much(), four.swings(), four.peaks(), four.format()] {
-        text += &format!("\n**{}**\n\n| series | {} | |\n|---|---|---|\n", claim.says, claim.measure);
-        for Finding { series, measured, holds } in claim.findings {
+    for claim in [
+        four.best(),
+        four.gain(),
+        four.too_much(),
+        four.swings(),
+        four.peaks(),
+        four.format(),
+    ] {
+        text += &format!(
+            "\n**{}**\n\n| series | {} | |\n|---|---|---|\n",
+            claim.says, claim.measure
+        );
+        for Finding {
+            series,
+            measured,
+            holds,
+        } in claim.findings
+        {
             let verdict = match holds {
                 Some(true) => "**holds**",
                 Some(false) => "**does not hold**",
@@ -73,31 +93,55 @@ impl Four<'_> {
     fn difference(&self, mix: usize, other: usize, series: Series) -> Option<Estimate> {
         self.paired(mix, other, &|run, other| {
             let rounds = run.rounds.min(other.rounds);
-            Some(measure::cumulative(run, series, rounds)? - measure::cumulative(other, series, rounds)?)
+            Some(
+                measure::cumulative(run, series, rounds)?
+                    - measure::cumulative(other, series, rounds)?,
+            )
         })
     }
 
-    fn paired(&self, mix: usize, other: usize, of: &dyn Fn(&Run, &Run) -> Option<f64>) -> Option<Estimate> {
-        let pair = |run: &&Run| of(run, self.0[other].iter().find(|other| other.seed == run.seed)?);
+    fn paired(
+        &self,
+        mix: usize,
+        other: usize,
+        of: &dyn Fn(&Run, &Run) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let pair = |run: &&Run| {
+            of(
+                run,
+                self.0[other].iter().find(|other| other.seed == run.seed)?,
+            )
+        };
         estimate(&self.0[mix].iter().filter_map(pair).collect::<Vec<_>>())
     }
 
     fn over(&self, mix: usize, of: &dyn Fn(&Run) -> Option<f64>) -> Option<Estimate> {
-        estimate(&self.0[mix].iter().filter_map(|run| of(run)).collect::<Vec<_>>())
+        estimate(
+            &self.0[mix]
+                .iter()
+                .filter_map(|run| of(run))
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn best(&self) -> Claim {
         let finding = |series| {
             let others = [0, 1, 3].map(|other| (other, self.difference(2, other, series)));
-            let text = others
-                .iter()
-                .map(|(other, difference)| format!("over {}: {}", self.0[*other][0].mix, plain(*difference, 1)));
-            let beyond = others.each_ref().map(|(_, difference)| difference.and_then(|d| d.beyond(0.0)));
+            let text = others.iter().map(|(other, difference)| {
+                format!("over {}: {}", self.0[*other][0].mix, plain(*difference, 1))
+            });
+            let beyond = others
+                .each_ref()
+                .map(|(_, difference)| difference.and_then(|d| d.beyond(0.0)));
             let holds = match beyond {
                 [Some(true), Some(true), Some(true)] => Some(true),
                 _ => beyond.contains(&Some(false)).then_some(false),
             };
-            Finding { series, measured: text.collect::<Vec<_>>().join("; "), holds }
+            Finding {
+                series,
+                measured: text.collect::<Vec<_>>().join("; "),
+                holds,
+            }
         };
         let says = "4 / 4 gathers the most reward".to_owned();
         Claim {
@@ -110,7 +154,9 @@ impl Four<'_> {
     }
 
     fn gain(&self) -> Claim {
-        let printed = paper::numbers(paper::MIXES[2]).and_then(|paper| paper.gain).unwrap_or_default();
+        let printed = paper::numbers(paper::MIXES[2])
+            .and_then(|paper| paper.gain)
+            .unwrap_or_default();
         let finding = |series| {
             let gain = self.paired(2, 0, &|run, base| measure::gain(run, base, series));
             // an interval without the paper's number speaks against it, one around it for it where it is narrow
@@ -123,7 +169,11 @@ impl Four<'_> {
                 Some(false) => ", less",
                 None => ", compatible",
             };
-            Finding { series, measured: percent(gain) + side, holds }
+            Finding {
+                series,
+                measured: percent(gain) + side,
+                holds,
+            }
         };
         let says = format!("4 / 4 gathers {printed:.1} % more than 8 / 0 (printed as 94 %)");
         Claim {
@@ -138,7 +188,11 @@ impl Four<'_> {
     fn too_much(&self) -> Claim {
         let finding = |series| {
             let difference = self.difference(2, 3, series);
-            Finding { series, measured: plain(difference, 1), holds: difference.and_then(|d| d.beyond(0.0)) }
+            Finding {
+                series,
+                measured: plain(difference, 1),
+                holds: difference.and_then(|d| d.beyond(0.0)),
+            }
         };
         let says = "2 / 6 gathers less than 4 / 4: too much sharing hurts".to_owned();
         Claim {
@@ -151,25 +205,42 @@ impl Four<'_> {
     }
 
     /// A number a run, mix after mix, and how it grows with every external rollout.
-    fn growth(&self, series: Series, decimals: usize, of: fn(&Run, Series) -> Option<f64>) -> Finding {
+    fn growth(
+        &self,
+        series: Series,
+        decimals: usize,
+        of: fn(&Run, Series) -> Option<f64>,
+    ) -> Finding {
         let means = (0..4).map(|mix| plain(self.over(mix, &|run| of(run, series)), decimals));
         let slope = |seed: u64| {
             let run = |runs: &Vec<&Run>| runs.iter().find(|run| run.seed == seed).copied().cloned();
             let points: Option<Vec<(f64, f64)>> = self
                 .0
                 .iter()
-                .map(|runs| run(runs).and_then(|run| Some((run.mix.external as f64, of(&run, series)?))))
+                .map(|runs| {
+                    run(runs).and_then(|run| Some((run.mix.external as f64, of(&run, series)?)))
+                })
                 .collect();
             Some(line(&points?)?.1)
         };
-        let slopes = estimate(&self.0[0].iter().filter_map(|run| slope(run.seed)).collect::<Vec<_>>());
+        let slopes = estimate(
+            &self.0[0]
+                .iter()
+                .filter_map(|run| slope(run.seed))
+                .collect::<Vec<_>>(),
+        );
         let means = means.collect::<Vec<_>>().join(" → ");
         let measured = format!("{means}; a rollout more: {}", plain(slopes, decimals + 1));
-        Finding { series, measured, holds: slopes.and_then(|slope| slope.beyond(0.0)) }
+        Finding {
+            series,
+            measured,
+            holds: slopes.and_then(|slope| slope.beyond(0.0)),
+        }
     }
 
     fn swings(&self) -> Claim {
-        let findings = [Series::Own, Series::Train].map(|series| self.growth(series, 4, measure::oscillation));
+        let findings =
+            [Series::Own, Series::Train].map(|series| self.growth(series, 4, measure::oscillation));
         let says = "Oscillation grows with J".to_owned();
         Claim {
             says,
@@ -181,7 +252,8 @@ impl Four<'_> {
     }
 
     fn peaks(&self) -> Claim {
-        let findings = [Series::Own, Series::Train].map(|series| self.growth(series, 3, measure::peak));
+        let findings =
+            [Series::Own, Series::Train].map(|series| self.growth(series, 3, measure::peak));
         let says = "Peaks rise with J".to_owned();
         Claim {
             says,
@@ -196,8 +268,12 @@ impl Four<'_> {
     fn format(&self) -> Claim {
         let rise = |run: &Run| Some(measure::final_reward(run)? - measure::start_reward(run)?);
         let rises = [1, 2, 3, 0].map(|mix| (mix, self.over(mix, &rise)));
-        let text = rises.iter().map(|(mix, rise)| format!("{}: {}", self.0[*mix][0].mix, plain(*rise, 3)));
-        let sharing = rises[..3].iter().map(|(_, rise)| rise.and_then(|rise| rise.beyond(0.0)));
+        let text = rises
+            .iter()
+            .map(|(mix, rise)| format!("{}: {}", self.0[*mix][0].mix, plain(*rise, 3)));
+        let sharing = rises[..3]
+            .iter()
+            .map(|(_, rise)| rise.and_then(|rise| rise.beyond(0.0)));
         let sharing: Vec<Option<bool>> = sharing.collect();
         let finding = Finding {
             series: Series::Own,
@@ -205,7 +281,10 @@ impl Four<'_> {
             holds: if sharing.contains(&Some(false)) {
                 Some(false)
             } else {
-                sharing.into_iter().collect::<Option<Vec<_>>>().map(|_| true)
+                sharing
+                    .into_iter()
+                    .collect::<Option<Vec<_>>>()
+                    .map(|_| true)
             },
         };
         let says = "A reward for the form of answers is needless under sharing".to_owned();
@@ -221,5 +300,7 @@ impl Four<'_> {
 
 /// `claims.md` where there is nothing to say.
 pub(super) fn none() -> String {
-    format!("# The paper's claims\n\n{NONE} They are about its four mixes, which are not all here.\n")
+    format!(
+        "# The paper's claims\n\n{NONE} They are about its four mixes, which are not all here.\n"
+    )
 }

@@ -84,19 +84,34 @@ pub(super) fn read(dir: &Path) -> Result<Vec<Run>> {
     let root = dir.join("runs");
     let wanted = "<local>-<external>/seed-<s>/rounds.csv";
     let mut runs = Vec::new();
-    for (name, mix_dir) in folders(&root).with_context(|| format!("no runs: expected {}/{wanted}", root.display()))? {
-        let Some(mix) = parse_mix(&name) else { continue };
+    for (name, mix_dir) in
+        folders(&root).with_context(|| format!("no runs: expected {}/{wanted}", root.display()))?
+    {
+        let Some(mix) = parse_mix(&name) else {
+            continue;
+        };
         for (name, run_dir) in folders(&mix_dir)? {
             let file = run_dir.join("rounds.csv");
-            let Some(seed) = name.strip_prefix("seed-").and_then(|s| s.parse().ok()) else { continue };
+            let Some(seed) = name.strip_prefix("seed-").and_then(|s| s.parse().ok()) else {
+                continue;
+            };
             if file.is_file() {
-                let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-                let run = parse(&text, mix, seed).with_context(|| format!("in {}", file.display()))?;
-                runs.extend(run.map(|run| Run { seconds_of: seconds(&run_dir, run.rounds), ..run }));
+                let text = fs::read_to_string(&file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                let run =
+                    parse(&text, mix, seed).with_context(|| format!("in {}", file.display()))?;
+                runs.extend(run.map(|run| Run {
+                    seconds_of: seconds(&run_dir, run.rounds),
+                    ..run
+                }));
             }
         }
     }
-    ensure!(!runs.is_empty(), "no runs: found no round in any {}/{wanted}", root.display());
+    ensure!(
+        !runs.is_empty(),
+        "no runs: found no round in any {}/{wanted}",
+        root.display()
+    );
     runs.sort_by_key(|run| (usize::MAX - run.mix.local, run.mix.external, run.seed));
     Ok(runs)
 }
@@ -106,7 +121,9 @@ fn folders(dir: &Path) -> Result<Vec<(String, std::path::PathBuf)>> {
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let mut found = Vec::new();
     for entry in entries {
-        let path = entry.with_context(|| format!("cannot read {}", dir.display()))?.path();
+        let path = entry
+            .with_context(|| format!("cannot read {}", dir.display()))?
+            .path();
         if let (true, Some(name)) = (path.is_dir(), path.file_name()) {
             found.push((name.to_string_lossy().into_owned(), path));
         }
@@ -119,18 +136,26 @@ fn seconds(run_dir: &Path, rounds: usize) -> Option<Vec<f64>> {
     let text = fs::read_to_string(run_dir.join("timings.csv")).ok()?;
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let header: Vec<String> = reader.headers().ok()?.iter().map(str::to_owned).collect();
-    let wanted = ["generate_s", "learn_s"].map(|name| header.iter().position(|header| header == name));
+    let wanted =
+        ["generate_s", "learn_s"].map(|name| header.iter().position(|header| header == name));
     let [generate, learn] = [wanted[0]?, wanted[1]?];
     let row = |record: ::csv::StringRecord| {
         Some(record.get(generate)?.parse::<f64>().ok()? + record.get(learn)?.parse::<f64>().ok()?)
     };
-    let all: Vec<f64> = reader.records().map_while(|record| row(record.ok()?)).take(rounds).collect();
+    let all: Vec<f64> = reader
+        .records()
+        .map_while(|record| row(record.ok()?))
+        .take(rounds)
+        .collect();
     (all.len() == rounds).then_some(all)
 }
 
 fn parse_mix(name: &str) -> Option<Mix> {
     let (local, external) = name.split_once('-')?;
-    Some(Mix { local: local.parse().ok()?, external: external.parse().ok()? })
+    Some(Mix {
+        local: local.parse().ok()?,
+        external: external.parse().ok()?,
+    })
 }
 
 /// One row, before it is put into the grids.
@@ -149,17 +174,32 @@ fn parse(text: &str, mix: Mix, seed: u64) -> Result<Option<Run>> {
     if whole.is_empty() {
         return Ok(None);
     }
-    let mut reader = ::csv::ReaderBuilder::new().flexible(true).from_reader(whole.as_bytes());
-    let header: Vec<String> = reader.headers().context("no header")?.iter().map(str::to_owned).collect();
+    let mut reader = ::csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_reader(whole.as_bytes());
+    let header: Vec<String> = reader
+        .headers()
+        .context("no header")?
+        .iter()
+        .map(str::to_owned)
+        .collect();
     let column = |name: &str| {
-        header
-            .iter()
-            .position(|h| h == name)
-            .with_context(|| format!("line 1: expected a column `{name}`, found {}", header.join(", ")))
+        header.iter().position(|h| h == name).with_context(|| {
+            format!(
+                "line 1: expected a column `{name}`, found {}",
+                header.join(", ")
+            )
+        })
     };
     let (round, agent, completions) = (column("round")?, column("agent")?, column("completions")?);
-    let mut wanted = vec![column("own_reward")?, column("train_reward")?, column("eval_reward")?];
-    let tasks: Vec<usize> = (0..header.len()).filter(|&c| header[c].starts_with("reward_")).collect();
+    let mut wanted = vec![
+        column("own_reward")?,
+        column("train_reward")?,
+        column("eval_reward")?,
+    ];
+    let tasks: Vec<usize> = (0..header.len())
+        .filter(|&c| header[c].starts_with("reward_"))
+        .collect();
     wanted.extend(&tasks);
 
     let mut rows = Vec::new();
@@ -167,20 +207,33 @@ fn parse(text: &str, mix: Mix, seed: u64) -> Result<Option<Run>> {
         let record = record.context("not a table")?;
         let line = record.position().map_or(0, ::csv::Position::line);
         let (cells, expected) = (record.len(), header.len());
-        ensure!(cells == expected, "line {line}: expected {expected} cells, found {cells}");
-        let cell = |column: usize| number(&record[column]).with_context(|| at(line, &header[column]));
-        let count = |column: usize| index(&record[column]).with_context(|| at(line, &header[column]));
+        ensure!(
+            cells == expected,
+            "line {line}: expected {expected} cells, found {cells}"
+        );
+        let cell =
+            |column: usize| number(&record[column]).with_context(|| at(line, &header[column]));
+        let count =
+            |column: usize| index(&record[column]).with_context(|| at(line, &header[column]));
         rows.push(Row {
             line,
             round: count(round)?,
             agent: count(agent)?,
             completions: cell(completions)?.unwrap_or(0.0),
-            rewards: wanted.iter().map(|&column| cell(column)).collect::<Result<_>>()?,
+            rewards: wanted
+                .iter()
+                .map(|&column| cell(column))
+                .collect::<Result<_>>()?,
         });
     }
     drop_cut_off_round(&mut rows);
-    let names = tasks.iter().map(|&c| header[c]["reward_".len()..].to_owned()).collect();
-    (!rows.is_empty()).then(|| assemble(&rows, mix, seed, names)).transpose()
+    let names = tasks
+        .iter()
+        .map(|&c| header[c]["reward_".len()..].to_owned())
+        .collect();
+    (!rows.is_empty())
+        .then(|| assemble(&rows, mix, seed, names))
+        .transpose()
 }
 
 fn at(line: u64, column: &str) -> String {
@@ -201,7 +254,10 @@ fn number(cell: &str) -> Result<Option<f64>> {
 
 /// A cell that must hold a whole number.
 fn index(cell: &str) -> Result<usize> {
-    cell.trim().parse().ok().with_context(|| format!("expected a whole number, found `{cell}`"))
+    cell.trim()
+        .parse()
+        .ok()
+        .with_context(|| format!("expected a whole number, found `{cell}`"))
 }
 
 /// A last round with fewer rows than the one before was cut off.
@@ -216,16 +272,36 @@ fn drop_cut_off_round(rows: &mut Vec<Row>) {
 /// Rows into grids, each row in its place and no place twice.
 fn assemble(rows: &[Row], mix: Mix, seed: u64, names: Vec<String>) -> Result<Run> {
     let most = rows.len();
-    for Row { line, round, agent, .. } in rows {
-        ensure!((1..=most).contains(round), "line {line}: expected a round of 1 to {most}, found {round}");
-        ensure!(*agent < most, "line {line}: expected an agent of 0 to {}, found {agent}", most - 1);
+    for Row {
+        line, round, agent, ..
+    } in rows
+    {
+        ensure!(
+            (1..=most).contains(round),
+            "line {line}: expected a round of 1 to {most}, found {round}"
+        );
+        ensure!(
+            *agent < most,
+            "line {line}: expected an agent of 0 to {}, found {agent}",
+            most - 1
+        );
     }
     let agents = rows.iter().map(|row| row.agent + 1).max().unwrap_or(0);
     let rounds = rows.iter().map(|row| row.round).max().unwrap_or(0);
     let mut seen = vec![vec![false; rounds]; agents];
     let mut grids: Vec<Grid> = vec![vec![vec![None; rounds]; agents]; 3 + names.len()];
-    for &Row { line, round, agent, ref rewards, .. } in rows {
-        ensure!(!seen[agent][round - 1], "line {line}: round {round} of agent {agent} is there twice");
+    for &Row {
+        line,
+        round,
+        agent,
+        ref rewards,
+        ..
+    } in rows
+    {
+        ensure!(
+            !seen[agent][round - 1],
+            "line {line}: round {round} of agent {agent} is there twice"
+        );
         seen[agent][round - 1] = true;
         for (grid, reward) in grids.iter_mut().zip(rewards) {
             grid[agent][round - 1] = *reward;
@@ -234,16 +310,36 @@ fn assemble(rows: &[Row], mix: Mix, seed: u64, names: Vec<String>) -> Result<Run
     let tasks = names.into_iter().zip(grids.split_off(3)).collect();
     let [own, train, eval] = <[Grid; 3]>::try_from(grids).unwrap_or_default();
     let mut completions_of = vec![0.0; rounds];
-    rows.iter().for_each(|row| completions_of[row.round - 1] += row.completions);
+    rows.iter()
+        .for_each(|row| completions_of[row.round - 1] += row.completions);
     let completions = completions_of.iter().sum();
     let rewards = [own, train, eval];
-    Ok(Run { mix, seed, agents, rounds, completions, completions_of, seconds_of: None, tasks, rewards })
+    Ok(Run {
+        mix,
+        seed,
+        agents,
+        rounds,
+        completions,
+        completions_of,
+        seconds_of: None,
+        tasks,
+        rewards,
+    })
 }
 
 /// A run of mix 8 / 0 and seed 1 from the text of a file.
 #[cfg(test)]
 pub(super) fn parse_for_tests(text: &str) -> Run {
-    parse(text, Mix { local: 8, external: 0 }, 1).unwrap().unwrap()
+    parse(
+        text,
+        Mix {
+            local: 8,
+            external: 0,
+        },
+        1,
+    )
+    .unwrap()
+    .unwrap()
 }
 
 #[cfg(test)]
@@ -251,7 +347,10 @@ mod tests {
     use super::*;
 
     const HEADER: &str = "round,agent,own_reward,train_reward,eval_reward,completions,reward_bf";
-    const MIX: Mix = Mix { local: 8, external: 0 };
+    const MIX: Mix = Mix {
+        local: 8,
+        external: 0,
+    };
 
     fn check_error(text: &str, expected: &str) {
         let error = parse(text, MIX, 1).unwrap_err();
@@ -260,18 +359,33 @@ mod tests {
 
     #[test]
     fn rows_come_in_any_order_and_blanks_stay_blank() {
-        let run = parse(&format!("{HEADER}\n1,1,0.5,0.25,,8,\n1,0,0.1,0.2,0.3,8,1\n"), MIX, 3).unwrap().unwrap();
-        assert_eq!((run.agents, run.rounds, run.seed, run.completions), (2, 1, 3, 16.0));
+        let run = parse(
+            &format!("{HEADER}\n1,1,0.5,0.25,,8,\n1,0,0.1,0.2,0.3,8,1\n"),
+            MIX,
+            3,
+        )
+        .unwrap()
+        .unwrap();
+        assert_eq!(
+            (run.agents, run.rounds, run.seed, run.completions),
+            (2, 1, 3, 16.0)
+        );
         assert_eq!(run.reward(Series::Own), &[[Some(0.1)], [Some(0.5)]]);
         assert_eq!(run.reward(Series::Eval), &[[Some(0.3)], [None]]);
-        assert_eq!(run.tasks, [("bf".to_owned(), vec![vec![Some(1.0)], vec![None]])]);
+        assert_eq!(
+            run.tasks,
+            [("bf".to_owned(), vec![vec![Some(1.0)], vec![None]])]
+        );
     }
 
     #[test]
     fn what_was_cut_off_is_left_out() {
         let whole = format!("{HEADER}\n1,0,0.1,0.2,,8,\n1,1,0.1,0.2,,8,\n");
         let run = parse(&whole, MIX, 1).unwrap();
-        assert_eq!(parse(&format!("{whole}2,0,0.1,0.2,,8,\n"), MIX, 1).unwrap(), run);
+        assert_eq!(
+            parse(&format!("{whole}2,0,0.1,0.2,,8,\n"), MIX, 1).unwrap(),
+            run
+        );
         assert_eq!(parse(&format!("{whole}2,0,0."), MIX, 1).unwrap(), run);
         assert_eq!(parse(&format!("{HEADER}\n"), MIX, 1).unwrap(), None);
         assert_eq!(parse("", MIX, 1).unwrap(), None);
@@ -291,9 +405,18 @@ mod tests {
             &format!("{HEADER}\n,0,0.1,0.2,,8,\n"),
             "line 2, column `round`: expected a whole number, found ``",
         );
-        check_error("round,agent\n1,0\n", "line 1: expected a column `completions`, found round, agent");
+        check_error(
+            "round,agent\n1,0\n",
+            "line 1: expected a column `completions`, found round, agent",
+        );
         let row = "1,0,0.1,0.2,,8,\n";
-        check_error(&format!("{HEADER}\n{row}{row}"), "line 3: round 1 of agent 0 is there twice");
-        check_error(&format!("{HEADER}\n9,0,0.1,0.2,,8,\n"), "line 2: expected a round of 1 to 1, found 9");
+        check_error(
+            &format!("{HEADER}\n{row}{row}"),
+            "line 3: round 1 of agent 0 is there twice",
+        );
+        check_error(
+            &format!("{HEADER}\n9,0,0.1,0.2,,8,\n"),
+            "line 2: expected a round of 1 to 1, found 9",
+        );
     }
 }

@@ -27,7 +27,10 @@ pub(super) fn window(rounds: usize) -> usize {
 /// Cumulative reward round by round, with the 95 % interval over seeds.
 pub(super) fn cumulative(runs: &[Run], series: Series) -> Curve {
     let (runs, rounds) = comparable(runs);
-    let sums: Vec<Vec<f64>> = runs.iter().filter_map(|run| sums(run, series, rounds)).collect();
+    let sums: Vec<Vec<f64>> = runs
+        .iter()
+        .filter_map(|run| sums(run, series, rounds))
+        .collect();
     let mut curve = Curve::default();
     if sums.is_empty() {
         return curve;
@@ -36,25 +39,39 @@ pub(super) fn cumulative(runs: &[Run], series: Series) -> Curve {
     for at in 0..rounds {
         let values: Vec<f64> = sums.iter().map(|sum| sum[at]).collect();
         let round = (at + 1) as f64;
-        let Some(estimate) = estimate(&values) else { continue };
+        let Some(estimate) = estimate(&values) else {
+            continue;
+        };
         curve.points.push((round, estimate.mean));
-        curve.band.extend(estimate.interval.map(|[low, high]| (round, low, high)));
+        curve
+            .band
+            .extend(estimate.interval.map(|[low, high]| (round, low, high)));
     }
     curve
 }
 
 /// The moving average of the mean over agents, with the least and the greatest agent around it.
 /// `pick` says which column; runs without it do not count.
-pub(super) fn smoothed<'a>(runs: &'a [Run], pick: impl Fn(&'a Run) -> Option<&'a Grid>, window: usize) -> Curve {
+pub(super) fn smoothed<'a>(
+    runs: &'a [Run],
+    pick: impl Fn(&'a Run) -> Option<&'a Grid>,
+    window: usize,
+) -> Curve {
     let (runs, rounds) = comparable(runs);
     let (mut means, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
     for grid in runs.into_iter().filter_map(pick) {
-        let agents: Vec<Vec<Option<f64>>> = grid.iter().map(|agent| agent[..rounds].to_vec()).collect();
+        let agents: Vec<Vec<Option<f64>>> =
+            grid.iter().map(|agent| agent[..rounds].to_vec()).collect();
         means.push(moving_average(&mean_rows(&agents), window));
-        let agents: Vec<_> = agents.iter().map(|agent| moving_average(agent, window)).collect();
+        let agents: Vec<_> = agents
+            .iter()
+            .map(|agent| moving_average(agent, window))
+            .collect();
         let edge = |pick: fn(f64, f64) -> f64| -> Vec<Option<f64>> {
             let windows = 0..agents.first().map_or(0, Vec::len);
-            windows.map(|at| agents.iter().filter_map(|agent| agent[at]).reduce(pick)).collect()
+            windows
+                .map(|at| agents.iter().filter_map(|agent| agent[at]).reduce(pick))
+                .collect()
         };
         lows.push(edge(f64::min));
         highs.push(edge(f64::max));
@@ -64,7 +81,11 @@ pub(super) fn smoothed<'a>(runs: &'a [Run], pick: impl Fn(&'a Run) -> Option<&'a
     for (at, mean) in mean_rows(&means).into_iter().enumerate() {
         let round = (at + window) as f64;
         curve.points.extend(mean.map(|mean| (round, mean)));
-        curve.band.extend(lows[at].zip(highs[at]).map(|(low, high)| (round, low, high)));
+        curve.band.extend(
+            lows[at]
+                .zip(highs[at])
+                .map(|(low, high)| (round, low, high)),
+        );
     }
     curve
 }
@@ -81,10 +102,15 @@ pub(super) fn mean_reward(runs: &[Run], series: Series, window: usize) -> Curve 
     let rows: Vec<Vec<Option<f64>>> = runs.into_iter().filter_map(of_run).collect();
     let mut curve = Curve::default();
     for at in 0..rows.first().map_or(0, Vec::len) {
-        let Some(estimate) = estimate(&rows.iter().filter_map(|row| row[at]).collect::<Vec<_>>()) else { continue };
+        let Some(estimate) = estimate(&rows.iter().filter_map(|row| row[at]).collect::<Vec<_>>())
+        else {
+            continue;
+        };
         let round = (at + window) as f64;
         curve.points.push((round, estimate.mean));
-        curve.band.extend(estimate.interval.map(|[low, high]| (round, low, high)));
+        curve
+            .band
+            .extend(estimate.interval.map(|[low, high]| (round, low, high)));
     }
     curve
 }
@@ -99,7 +125,9 @@ fn comparable(runs: &[Run]) -> (Vec<&Run>, usize) {
 /// The reward of all agents up to each round; none when there is no number at all.
 fn sums(run: &Run, series: Series, rounds: usize) -> Option<Vec<f64>> {
     let agents = every_round(run, series)?;
-    Some(running_sum((0..rounds).map(|at| agents.iter().map(|agent| agent[at]).sum())))
+    Some(running_sum(
+        (0..rounds).map(|at| agents.iter().map(|agent| agent[at]).sum()),
+    ))
 }
 
 #[cfg(test)]
@@ -152,14 +180,21 @@ mod tests {
 
     #[test]
     fn window_is_the_papers_or_a_twentieth() {
-        assert_eq!([1, 19, 40, 200, 2000, 9000].map(window), [1, 1, 2, 10, 100, 100]);
+        assert_eq!(
+            [1, 19, 40, 200, 2000, 9000].map(window),
+            [1, 1, 2, 10, 100, 100]
+        );
     }
 
     #[test]
     fn a_run_that_has_just_begun_does_not_cut_the_line() {
         let long = parse_for_tests(ROWS);
-        let short =
-            parse_for_tests("round,agent,own_reward,train_reward,eval_reward,completions\n1,0,9,0,,8\n1,1,9,0,,8\n");
-        assert_eq!(cumulative(&[long.clone(), short], Series::Own), cumulative(&[long], Series::Own));
+        let short = parse_for_tests(
+            "round,agent,own_reward,train_reward,eval_reward,completions\n1,0,9,0,,8\n1,1,9,0,,8\n",
+        );
+        assert_eq!(
+            cumulative(&[long.clone(), short], Series::Own),
+            cumulative(&[long], Series::Own)
+        );
     }
 }

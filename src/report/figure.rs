@@ -34,18 +34,34 @@ impl Figure {
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         let rows = self.panels.len().div_ceil(self.columns).max(1);
         let legend_top = 138.0;
-        let top = legend_top + if self.legend.is_empty() { -14.0 } else { 52.0 * self.legend_rows() as f64 };
+        let top = legend_top
+            + if self.legend.is_empty() {
+                -14.0
+            } else {
+                52.0 * self.legend_rows() as f64
+            };
         let height = top + rows as f64 * self.height + 20.0;
         canvas::png(path, (WIDTH as u32, height as u32), |canvas| {
-            let title = Letters { bold: true, ..Letters::new(look::TITLE, look::INK) };
+            let title = Letters {
+                bold: true,
+                ..Letters::new(look::TITLE, look::INK)
+            };
             canvas.text((MARGIN, 44.0), &self.title, title)?;
-            canvas.text((MARGIN, 96.0), &self.subtitle, Letters::new(look::SUBTITLE, look::GREY))?;
+            canvas.text(
+                (MARGIN, 96.0),
+                &self.subtitle,
+                Letters::new(look::SUBTITLE, look::GREY),
+            )?;
             self.draw_legend(canvas, legend_top)?;
             // The first column alone has room for the label of the y axis.
             let width = (WIDTH - 2.0 * MARGIN - Y_LABEL) / self.columns as f64;
             for (at, panel) in self.panels.iter().enumerate() {
                 let (row, column) = (at / self.columns, at % self.columns);
-                let (y_label, room) = if column == 0 { (self.y_label, Y_LABEL) } else { ("", 0.0) };
+                let (y_label, room) = if column == 0 {
+                    (self.y_label, Y_LABEL)
+                } else {
+                    ("", 0.0)
+                };
                 let left = MARGIN + Y_LABEL + column as f64 * width - room;
                 let corner = (left, top + row as f64 * self.height);
                 panel.draw(canvas, y_label, corner, (width + room, self.height))?;

@@ -12,7 +12,10 @@ use serde::Deserialize;
 const PICTURES: [(&str, &str); 5] = [
     ("cumulative.png", "Cumulative reward of the mixes"),
     ("selection.png", "The three rewards of each mix"),
-    ("smoothed.png", "Smoothed reward with the spread over agents"),
+    (
+        "smoothed.png",
+        "Smoothed reward with the spread over agents",
+    ),
     ("raw.png", "Reward of each agent"),
     ("tasks.png", "Reward by task"),
 ];
@@ -49,20 +52,30 @@ pub(super) fn write(dir: &Path) -> Result<()> {
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>sapo results</h1>\n"
     );
     for (file, heading) in PICTURES {
-        let bytes = fs::read(dir.join(file)).with_context(|| format!("cannot read {}", dir.join(file).display()))?;
+        let bytes = fs::read(dir.join(file))
+            .with_context(|| format!("cannot read {}", dir.join(file).display()))?;
         let data = BASE64_STANDARD.encode(bytes);
-        write!(page, "<h2>{heading}</h2>\n<img alt=\"{heading}\" src=\"data:image/png;base64,{data}\">\n")?;
+        write!(
+            page,
+            "<h2>{heading}</h2>\n<img alt=\"{heading}\" src=\"data:image/png;base64,{data}\">\n"
+        )?;
     }
     for file in ["table.md", "claims.md", "budgets.md"] {
         let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
         page += &markdown(&text);
     }
     if let Ok(text) = fs::read_to_string(dir.join("experiment.toml")) {
-        write!(page, "<h2>Configuration</h2>\n<pre>{}</pre>\n", escaped(text.trim_end()))?;
+        write!(
+            page,
+            "<h2>Configuration</h2>\n<pre>{}</pre>\n",
+            escaped(text.trim_end())
+        )?;
     }
     page += &rollouts(dir)?;
     page += "</body>\n</html>\n";
-    super::replace(&dir.join("report.html"), |temporary| Ok(fs::write(temporary, &page)?))
+    super::replace(&dir.join("report.html"), |temporary| {
+        Ok(fs::write(temporary, &page)?)
+    })
 }
 
 /// Markdown of ours as HTML: its title a heading of the page, tables that may be wider than the page.
@@ -70,7 +83,8 @@ fn markdown(text: &str) -> String {
     let mut html = String::new();
     push_html(&mut html, Parser::new_ext(text, Options::ENABLE_TABLES));
     let html = html.replace("<h1>", "<h2>").replace("</h1>", "</h2>");
-    html.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>")
+    html.replace("<table>", "<div class=\"wide\"><table>")
+        .replace("</table>", "</table></div>")
 }
 
 fn escaped(text: &str) -> String {
@@ -86,13 +100,21 @@ fn rollouts(dir: &Path) -> Result<String> {
     files.sort();
     let mut html = String::new();
     for (mix, file) in files {
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let kept: Vec<Kept> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let text =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let kept: Vec<Kept> = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
         let rounds = [kept.first(), kept.last()].map(|kept| kept.map(|kept| kept.round));
         let mut rounds: Vec<u32> = rounds.into_iter().flatten().collect();
         rounds.dedup();
         for round in rounds {
-            writeln!(html, "<h3>Mix {}, round {round}</h3>", escaped(&mix.replace('-', " / ")))?;
+            writeln!(
+                html,
+                "<h3>Mix {}, round {round}</h3>",
+                escaped(&mix.replace('-', " / "))
+            )?;
             // one of each agent, so that tasks differ
             let of_round = kept.iter().filter(|kept| kept.round == round);
             let mut agents = Vec::new();
@@ -107,17 +129,34 @@ fn rollouts(dir: &Path) -> Result<String> {
     if html.is_empty() {
         return Ok(html);
     }
-    Ok(format!("<h2>Some rollouts of the first and the last round that were kept</h2>\n{html}"))
+    Ok(format!(
+        "<h2>Some rollouts of the first and the last round that were kept</h2>\n{html}"
+    ))
 }
 
 /// The kept rollouts of the lowest seed of each mix.
 fn glob(dir: &Path) -> Vec<(String, std::path::PathBuf)> {
-    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let entries = |dir: &Path| {
+        fs::read_dir(dir)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+    };
+    let name = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
     let mixes = entries(&dir.join("runs"));
     mixes
         .filter_map(|mix| {
-            let seed = |path: &Path| name(path).strip_prefix("seed-").and_then(|seed| seed.parse::<u64>().ok());
+            let seed = |path: &Path| {
+                name(path)
+                    .strip_prefix("seed-")
+                    .and_then(|seed| seed.parse::<u64>().ok())
+            };
             let runs = entries(&mix).filter(|run| run.join("rollouts.jsonl").is_file());
             let first = runs.min_by_key(|run| seed(run).unwrap_or(u64::MAX))?;
             Some((name(&mix), first.join("rollouts.jsonl")))
@@ -132,10 +171,18 @@ impl Kept {
             escaped(&self.task),
             self.agent,
             escaped(&self.question),
-            escaped(self.answer.as_deref().unwrap_or("any that its verifier accepts"))
+            escaped(
+                self.answer
+                    .as_deref()
+                    .unwrap_or("any that its verifier accepts")
+            )
         );
         for (completion, reward) in self.completions.iter().zip(&self.rewards) {
-            let class = if *reward >= 1.0 { " class=\"right\"" } else { "" };
+            let class = if *reward >= 1.0 {
+                " class=\"right\""
+            } else {
+                ""
+            };
             html += &format!("<li{class}>{} ({reward})</li>", escaped(completion));
         }
         html + "</ol></div>\n"
@@ -158,12 +205,20 @@ mod tests {
             rewards: vec![1.0],
         };
         let html = kept.html();
-        assert!(html.contains("&lt;script&gt;") && !html.contains("<script>") && html.contains("&lt;b&gt;?"), "{html}");
+        assert!(
+            html.contains("&lt;script&gt;")
+                && !html.contains("<script>")
+                && html.contains("&lt;b&gt;?"),
+            "{html}"
+        );
     }
 
     #[test]
     fn tables_become_tables() {
         let html = markdown("# T\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n");
-        assert!(html.contains("<h2>T</h2>") && html.contains("<td style=\"text-align: right\">2</td>"), "{html}");
+        assert!(
+            html.contains("<h2>T</h2>") && html.contains("<td style=\"text-align: right\">2</td>"),
+            "{html}"
+        );
     }
 }

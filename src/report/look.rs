@@ -37,13 +37,41 @@ pub(super) const TICK: f64 = 25.0;
 const WIDTH: f64 = 3.4;
 /// Black, blue, bluish green, vermillion for the mixes of the paper; then purple, sky blue, orange.
 const PENS: [Pen; 7] = [
-    Pen { color: RGBColor(0, 0, 0), dash: &[], width: WIDTH },
-    Pen { color: RGBColor(0, 114, 178), dash: &[22.0, 8.0], width: WIDTH },
-    Pen { color: RGBColor(0, 158, 115), dash: &[22.0, 7.0, 4.0, 7.0], width: WIDTH },
-    Pen { color: RGBColor(213, 94, 0), dash: &[9.0, 6.0], width: WIDTH },
-    Pen { color: RGBColor(178, 88, 140), dash: &[4.0, 6.0], width: WIDTH },
-    Pen { color: RGBColor(66, 160, 214), dash: &[34.0, 8.0], width: WIDTH },
-    Pen { color: RGBColor(214, 146, 0), dash: &[12.0, 6.0, 4.0, 6.0, 4.0, 6.0], width: WIDTH },
+    Pen {
+        color: RGBColor(0, 0, 0),
+        dash: &[],
+        width: WIDTH,
+    },
+    Pen {
+        color: RGBColor(0, 114, 178),
+        dash: &[22.0, 8.0],
+        width: WIDTH,
+    },
+    Pen {
+        color: RGBColor(0, 158, 115),
+        dash: &[22.0, 7.0, 4.0, 7.0],
+        width: WIDTH,
+    },
+    Pen {
+        color: RGBColor(213, 94, 0),
+        dash: &[9.0, 6.0],
+        width: WIDTH,
+    },
+    Pen {
+        color: RGBColor(178, 88, 140),
+        dash: &[4.0, 6.0],
+        width: WIDTH,
+    },
+    Pen {
+        color: RGBColor(66, 160, 214),
+        dash: &[34.0, 8.0],
+        width: WIDTH,
+    },
+    Pen {
+        color: RGBColor(214, 146, 0),
+        dash: &[12.0, 6.0, 4.0, 6.0, 4.0, 6.0],
+        width: WIDTH,
+    },
 ];
 const PAPER_PENS: usize = 4;
 
@@ -72,7 +100,11 @@ pub(super) fn pens(mixes: &[Mix]) -> Vec<Pen> {
 /// The colour of one of `count` lines, from dark for the first to pale for the last.
 pub(super) fn shade(color: RGBColor, at: usize, count: usize) -> RGBColor {
     let place = at as f64 / (count.max(2) - 1) as f64;
-    let (to, part) = if place < 0.5 { (0.0, 0.6 - 1.2 * place) } else { (255.0, 1.3 * (place - 0.5)) };
+    let (to, part) = if place < 0.5 {
+        (0.0, 0.6 - 1.2 * place)
+    } else {
+        (255.0, 1.3 * (place - 0.5))
+    };
     let mix = |from: u8| (f64::from(from) * (1.0 - part) + to * part) as u8;
     RGBColor(mix(color.0), mix(color.1), mix(color.2))
 }

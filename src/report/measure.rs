@@ -23,11 +23,17 @@ pub(super) fn every_round(run: &Run, series: Series) -> Option<Vec<Vec<f64>>> {
 }
 
 fn interpolated(values: &[Option<f64>]) -> Vec<f64> {
-    let known: Vec<(usize, f64)> = values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
+    let known: Vec<(usize, f64)> = values
+        .iter()
+        .enumerate()
+        .filter_map(|(at, value)| Some((at, (*value)?)))
+        .collect();
     let at = |round: usize| {
         let next = known.partition_point(|(at, _)| *at < round);
         match (next.checked_sub(1).map(|i| known[i]), known.get(next)) {
-            (Some((a, low)), Some((b, high))) => low + (high - low) * (round - a) as f64 / (b - a) as f64,
+            (Some((a, low)), Some((b, high))) => {
+                low + (high - low) * (round - a) as f64 / (b - a) as f64
+            }
             (None, Some((_, only))) => *only,
             (before, None) => before.map_or(0.0, |(_, value)| value),
         }
@@ -38,7 +44,12 @@ fn interpolated(values: &[Option<f64>]) -> Vec<f64> {
 /// The reward of a run, summed over agents and its first `rounds` rounds.
 pub(super) fn cumulative(run: &Run, series: Series, rounds: usize) -> Option<f64> {
     let rewards = every_round(run, series)?;
-    Some(rewards.iter().flat_map(|agent| agent.iter().take(rounds)).sum())
+    Some(
+        rewards
+            .iter()
+            .flat_map(|agent| agent.iter().take(rounds))
+            .sum(),
+    )
 }
 
 /// By how many percent a run exceeds `base`, over the rounds that both have.
@@ -57,23 +68,42 @@ pub(super) fn per_agent_round(run: &Run, series: Series) -> Option<f64> {
 /// Mean own reward of the first tenth of the rounds, of ten rounds at most and of one at least.
 pub(super) fn start_reward(run: &Run) -> Option<f64> {
     let rounds = (run.rounds / 10).clamp(1, 10);
-    mean(run.reward(Series::Own).iter().flat_map(|agent| agent.iter().take(rounds)).copied().flatten())
+    mean(
+        run.reward(Series::Own)
+            .iter()
+            .flat_map(|agent| agent.iter().take(rounds))
+            .copied()
+            .flatten(),
+    )
 }
 
 /// Mean own reward of the last tenth of the rounds, of one round at least.
 pub(super) fn final_reward(run: &Run) -> Option<f64> {
     let skip = run.rounds - (run.rounds / 10).max(1);
-    mean(run.reward(Series::Own).iter().flat_map(|agent| agent.iter().skip(skip)).copied().flatten())
+    mean(
+        run.reward(Series::Own)
+            .iter()
+            .flat_map(|agent| agent.iter().skip(skip))
+            .copied()
+            .flatten(),
+    )
 }
 
 /// Held-out reward of the last evaluation, the mean over agents.
 pub(super) fn final_eval(run: &Run) -> Option<f64> {
-    mean(run.reward(Series::Eval).iter().filter_map(|agent| agent.iter().rev().find_map(|value| *value)))
+    mean(
+        run.reward(Series::Eval)
+            .iter()
+            .filter_map(|agent| agent.iter().rev().find_map(|value| *value)),
+    )
 }
 
 /// The mean over agents of a reward, smoothed as in the pictures; blank rounds left out.
 fn smooth(run: &Run, series: Series) -> Vec<f64> {
-    moving_average(&mean_rows(run.reward(series)), window(run.rounds)).into_iter().flatten().collect()
+    moving_average(&mean_rows(run.reward(series)), window(run.rounds))
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Standard deviation of the smoothed reward around its trend after the first quarter of the rounds. The trend is
@@ -81,7 +111,9 @@ fn smooth(run: &Run, series: Series) -> Vec<f64> {
 pub(super) fn oscillation(run: &Run, series: Series) -> Option<f64> {
     let (smoothed, window) = (smooth(run, series), window(run.rounds));
     let half = (5 * window).div_ceil(2);
-    let around = trend(&smoothed, half).into_iter().zip(smoothed.iter().skip(half));
+    let around = trend(&smoothed, half)
+        .into_iter()
+        .zip(smoothed.iter().skip(half));
     // entry 0 stands for the middle of the first window and of its neighbours
     let late = around.skip((run.rounds / 4).saturating_sub(half + window / 2));
     Some(mean(late.map(|(trend, value)| (value - trend).powi(2)))?.sqrt())
@@ -99,7 +131,12 @@ pub(super) fn largest_drop(run: &Run, series: Series) -> Option<f64> {
 
 /// The highest reward of an agent in a round.
 pub(super) fn peak(run: &Run, series: Series) -> Option<f64> {
-    run.reward(series).iter().flatten().copied().flatten().reduce(f64::max)
+    run.reward(series)
+        .iter()
+        .flatten()
+        .copied()
+        .flatten()
+        .reduce(f64::max)
 }
 
 /// In which round so much is spent of what each round cost, counted from 1; none when a run is over before.
@@ -133,7 +170,10 @@ mod tests {
 ";
 
     fn close(found: Option<f64>, expected: f64) {
-        assert!(found.is_some_and(|found| (found - expected).abs() < 1e-12), "found {found:?}, expected {expected}");
+        assert!(
+            found.is_some_and(|found| (found - expected).abs() < 1e-12),
+            "found {found:?}, expected {expected}"
+        );
     }
 
     #[test]
@@ -154,10 +194,19 @@ mod tests {
     fn evaluations_are_joined_by_straight_lines() {
         let close = |found: Vec<f64>, expected: &[f64]| {
             assert_eq!(found.len(), expected.len());
-            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} is not {expected:?}");
+            assert!(
+                found
+                    .iter()
+                    .zip(expected)
+                    .all(|(a, b)| (a - b).abs() < 1e-12),
+                "{found:?} is not {expected:?}"
+            );
         };
         let (a, b) = (Some(0.2), Some(0.8));
-        close(interpolated(&[None, a, None, None, b, None]), &[0.2, 0.2, 0.4, 0.6, 0.8, 0.8]);
+        close(
+            interpolated(&[None, a, None, None, b, None]),
+            &[0.2, 0.2, 0.4, 0.6, 0.8, 0.8],
+        );
         close(interpolated(&[a, b]), &[0.2, 0.8]);
         close(interpolated(&[None, None, b]), &[0.8, 0.8, 0.8]);
     }
@@ -169,7 +218,11 @@ mod tests {
             "round,agent,own_reward,train_reward,eval_reward,completions\n1,0,0.1,0,,8\n1,1,0.1,0,,8\n",
         );
         close(gain(&run, &base, Series::Own), 100.0);
-        assert_eq!(gain(&run, &base, Series::Train), None, "nothing to divide by");
+        assert_eq!(
+            gain(&run, &base, Series::Train),
+            None,
+            "nothing to divide by"
+        );
         assert_eq!(gain(&run, &base, Series::Eval), None, "never evaluated");
     }
 
@@ -187,11 +240,17 @@ mod tests {
             .enumerate()
             .map(|(at, reward)| format!("{},0,{reward},{reward},{reward},8\n", at + 1))
             .collect();
-        let run = parse_for_tests(&format!("round,agent,own_reward,train_reward,eval_reward,completions\n{rows}"));
+        let run = parse_for_tests(&format!(
+            "round,agent,own_reward,train_reward,eval_reward,completions\n{rows}"
+        ));
         close(largest_drop(&run, Series::Own), 0.3);
         close(peak(&run, Series::Own), 0.5);
         close(final_eval(&run), 0.4);
-        assert_eq!(oscillation(&run, Series::Own), None, "too few rounds for a trend");
+        assert_eq!(
+            oscillation(&run, Series::Own),
+            None,
+            "too few rounds for a trend"
+        );
         close(held_out_after(&run, &run.completions_of, 16.0), 0.5);
         assert_eq!(held_out_after(&run, &run.completions_of, 100.0), None);
     }

@@ -54,13 +54,20 @@ pub fn write(dir: &Path) -> Result<Summary> {
     for (name, text) in [
         ("table.md", table::markdown(&summary)),
         ("table.csv", table::machine(&summary)),
-        ("claims.md", claims::markdown(&runs).unwrap_or_else(claims::none)),
+        (
+            "claims.md",
+            claims::markdown(&runs).unwrap_or_else(claims::none),
+        ),
         ("budgets.md", budgets::completions(&runs)),
     ] {
-        replace(&dir.join(name), |temporary| Ok(fs::write(temporary, &text)?))?;
+        replace(&dir.join(name), |temporary| {
+            Ok(fs::write(temporary, &text)?)
+        })?;
     }
     if let Some(text) = budgets::timings(&runs) {
-        replace(&dir.join("timings.md"), |temporary| Ok(fs::write(temporary, &text)?))?;
+        replace(&dir.join("timings.md"), |temporary| {
+            Ok(fs::write(temporary, &text)?)
+        })?;
     }
     plots::write(dir, &runs)?;
     html::write(dir)?;
@@ -81,7 +88,12 @@ pub fn mark_sweep(dir: &Path, key: &str, values: Vec<String>) -> Result<()> {
 /// When the file that says so cannot be read.
 pub fn sweep_folders(dir: &Path) -> Result<Option<Vec<PathBuf>>> {
     let mark = sweep::marked(dir)?;
-    Ok(mark.map(|mark| mark.folders(dir).into_iter().map(|(_, path)| path).collect()))
+    Ok(mark.map(|mark| {
+        mark.folders(dir)
+            .into_iter()
+            .map(|(_, path)| path)
+            .collect()
+    }))
 }
 
 /// Writes `sweep.md` and `sweep.png` into the folder of a sweep; returns the table.

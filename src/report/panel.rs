@@ -48,17 +48,31 @@ impl Scale {
         let span = if high > low { high - low } else { 1.0 };
         let step = round_step(span / ticks);
         let half = step / 2.0;
-        Scale { low: (low / half).floor() * half, high: ((low + span) / half).ceil() * half, step }
+        Scale {
+            low: (low / half).floor() * half,
+            high: ((low + span) / half).ceil() * half,
+            step,
+        }
     }
 
     /// An x axis from 0 to `end`, with a tick at the end where a round step of at least `end / ticks` divides it.
     fn rounds(end: f64, ticks: f64) -> Self {
         let least = end / ticks;
         let power = 10_f64.powf(least.log10().floor());
-        let steps = [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0].map(|times| times * power);
-        let divides = |step: &f64| *step >= least && *step <= 2.0 * least && step.fract() == 0.0 && end % step == 0.0;
-        let step = steps.into_iter().find(divides).unwrap_or(round_step(least).max(1.0));
-        Scale { low: 0.0, high: end, step }
+        let steps =
+            [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0].map(|times| times * power);
+        let divides = |step: &f64| {
+            *step >= least && *step <= 2.0 * least && step.fract() == 0.0 && end % step == 0.0
+        };
+        let step = steps
+            .into_iter()
+            .find(divides)
+            .unwrap_or(round_step(least).max(1.0));
+        Scale {
+            low: 0.0,
+            high: end,
+            step,
+        }
     }
 
     /// A y axis that holds all lines, and bands as far as they do not dwarf the lines. It starts at 0
@@ -75,7 +89,11 @@ impl Scale {
         }
         let room = 0.4 * (high - low);
         let below = if low < 0.0 { room } else { 0.0 };
-        Scale::around(low.min(band_low.max(low - below)), high.max(band_high.min(high + room)), 7.0)
+        Scale::around(
+            low.min(band_low.max(low - below)),
+            high.max(band_high.min(high + room)),
+            7.0,
+        )
     }
 
     fn ticks(self) -> impl Iterator<Item = f64> {
@@ -96,7 +114,9 @@ impl Scale {
 /// The 1, 2, 2.5 or 5 times a power of ten that is next above.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
-    let times = [1.0, 2.0, 2.5, 5.0].into_iter().find(|times| times * power >= step * 0.999_999);
+    let times = [1.0, 2.0, 2.5, 5.0]
+        .into_iter()
+        .find(|times| times * power >= step * 0.999_999);
     times.unwrap_or(10.0) * power
 }
 
@@ -113,17 +133,31 @@ struct Frame {
 impl Frame {
     fn place(&self, (x, y): Point) -> Point {
         let part = ((y - self.y.low) / (self.y.high - self.y.low)).clamp(0.0, 1.0);
-        (self.left + x / self.x_end * (self.right - self.left), self.bottom - part * (self.bottom - self.top))
+        (
+            self.left + x / self.x_end * (self.right - self.left),
+            self.bottom - part * (self.bottom - self.top),
+        )
     }
 }
 
 impl Panel {
     /// Draws the panel into the box from `corner`, `size` wide and high. `y_label` is empty where the panel
     /// to the left says it.
-    pub(super) fn draw(&self, canvas: &Canvas<'_>, y_label: &str, corner: Point, size: Point) -> Result<()> {
+    pub(super) fn draw(
+        &self,
+        canvas: &Canvas<'_>,
+        y_label: &str,
+        corner: Point,
+        size: Point,
+    ) -> Result<()> {
         let labelled = self.lines.iter().any(|line| !line.label.is_empty());
         let frame = Frame {
-            left: corner.0 + if y_label.is_empty() { 84.0 } else { 84.0 + Y_LABEL },
+            left: corner.0
+                + if y_label.is_empty() {
+                    84.0
+                } else {
+                    84.0 + Y_LABEL
+                },
             top: corner.1 + 58.0,
             right: corner.0 + size.0 - if labelled { 84.0 } else { 30.0 },
             bottom: corner.1 + size.1 - 84.0,
@@ -131,12 +165,32 @@ impl Panel {
             y: self.y,
         };
         self.axes(canvas, &frame)?;
-        let label = Letters { side: HPos::Center, ..Letters::new(look::LABEL, look::INK) };
-        let (across, down) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
+        let label = Letters {
+            side: HPos::Center,
+            ..Letters::new(look::LABEL, look::INK)
+        };
+        let (across, down) = (
+            f64::midpoint(frame.left, frame.right),
+            f64::midpoint(frame.top, frame.bottom),
+        );
         canvas.text((across, frame.bottom + 62.0), self.x_label, label)?;
-        canvas.text((corner.0 + 16.0, down), y_label, Letters { upright: true, ..label })?;
+        canvas.text(
+            (corner.0 + 16.0, down),
+            y_label,
+            Letters {
+                upright: true,
+                ..label
+            },
+        )?;
         if self.lines.iter().all(|line| line.curve.points.is_empty()) {
-            return canvas.text((across, down), "no numbers", Letters { color: look::GREY, ..label });
+            return canvas.text(
+                (across, down),
+                "no numbers",
+                Letters {
+                    color: look::GREY,
+                    ..label
+                },
+            );
         }
         for Line { curve, pen, .. } in &self.lines {
             let low = curve.band.iter().map(|&(x, low, _)| (x, low));
@@ -147,20 +201,44 @@ impl Panel {
             }
         }
         for Line { curve, pen, .. } in &self.lines {
-            let points: Vec<Point> = curve.points.iter().map(|&point| frame.place(point)).collect();
+            let points: Vec<Point> = curve
+                .points
+                .iter()
+                .map(|&point| frame.place(point))
+                .collect();
             canvas.line(&points, *pen)?;
         }
         self.end_labels(canvas, &frame)
     }
 
     fn axes(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
-        let &Frame { left: x0, top, right: x1, bottom, .. } = frame;
-        let thin = |color: RGBColor, width: f64| Pen { color, dash: &[], width };
-        let number = Letters { side: HPos::Center, ..Letters::new(look::TICK, look::INK) };
+        let &Frame {
+            left: x0,
+            top,
+            right: x1,
+            bottom,
+            ..
+        } = frame;
+        let thin = |color: RGBColor, width: f64| Pen {
+            color,
+            dash: &[],
+            width,
+        };
+        let number = Letters {
+            side: HPos::Center,
+            ..Letters::new(look::TICK, look::INK)
+        };
         for y in self.y.ticks() {
             let (_, at) = frame.place((0.0, y));
             canvas.line(&[(x0, at), (x1, at)], thin(look::GRID, 1.0))?;
-            canvas.text((x0 - 12.0, at), &self.y.text(y), Letters { side: HPos::Right, ..number })?;
+            canvas.text(
+                (x0 - 12.0, at),
+                &self.y.text(y),
+                Letters {
+                    side: HPos::Right,
+                    ..number
+                },
+            )?;
         }
         let x = Scale::rounds(self.x_end, ((x1 - x0) / 90.0).clamp(3.0, 8.0));
         for round in x.ticks() {
@@ -169,24 +247,45 @@ impl Panel {
             canvas.line(&[(at, bottom), (at, bottom + 7.0)], thin(look::INK, 1.5))?;
             canvas.text((at, bottom + 26.0), &x.text(round), number)?;
         }
-        canvas.line(&[(x0, top), (x0, bottom), (x1, bottom)], thin(look::INK, 1.5))?;
-        canvas.text((x0, top - 30.0), &self.title, Letters { bold: true, ..Letters::new(look::PANEL, look::INK) })
+        canvas.line(
+            &[(x0, top), (x0, bottom), (x1, bottom)],
+            thin(look::INK, 1.5),
+        )?;
+        canvas.text(
+            (x0, top - 30.0),
+            &self.title,
+            Letters {
+                bold: true,
+                ..Letters::new(look::PANEL, look::INK)
+            },
+        )
     }
 
     /// The labels at the ends of the lines, moved apart where they would lie on each other.
     fn end_labels(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
         let labelled = self.lines.iter().filter(|line| !line.label.is_empty());
-        let mut ends: Vec<(Point, &Line)> =
-            labelled.filter_map(|line| Some((frame.place(*line.curve.points.last()?), line))).collect();
+        let mut ends: Vec<(Point, &Line)> = labelled
+            .filter_map(|line| Some((frame.place(*line.curve.points.last()?), line)))
+            .collect();
         ends.sort_by(|((_, a), _), ((_, b), _)| a.total_cmp(b));
         let wanted: Vec<f64> = ends.iter().map(|((_, y), _)| *y).collect();
-        for (&((x, _), line), y) in ends.iter().zip(spread(&wanted, look::LABEL, (frame.top, frame.bottom))) {
-            let letters = Letters { bold: true, ..Letters::new(look::LABEL, line.pen.color) };
+        for (&((x, _), line), y) in
+            ends.iter()
+                .zip(spread(&wanted, look::LABEL, (frame.top, frame.bottom)))
+        {
+            let letters = Letters {
+                bold: true,
+                ..Letters::new(look::LABEL, line.pen.color)
+            };
             if x < frame.right {
                 // A line that ends early has its label among the others: make room for it.
                 let (from, to) = (x + 6.0, x + 14.0 + canvas.width(&line.label, letters)?);
                 let (top, bottom) = (y - look::LABEL / 2.0, y + look::LABEL / 2.0);
-                canvas.fill(&[(from, top), (to, top), (to, bottom), (from, bottom)], WHITE, 0.8)?;
+                canvas.fill(
+                    &[(from, top), (to, top), (to, bottom), (from, bottom)],
+                    WHITE,
+                    0.8,
+                )?;
             }
             canvas.text((x + 10.0, y), &line.label, letters)?;
         }
@@ -207,7 +306,9 @@ fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
         }
         pools.push(pool);
     }
-    let heights = pools.into_iter().flat_map(|(height, size)| std::iter::repeat_n(height, size));
+    let heights = pools
+        .into_iter()
+        .flat_map(|(height, size)| std::iter::repeat_n(height, size));
     let place_each = |(place, height): (usize, f64)| {
         let (above, below) = (place as f64 * gap, (wanted.len() - 1 - place) as f64 * gap);
         (height + above).min(bottom - below).max(top + above)
@@ -223,7 +324,14 @@ mod tests {
     fn ticks_are_round_numbers() {
         let check = |low, high, expected: &str| {
             let scale = Scale::around(low, high, 5.0);
-            assert_eq!(scale.ticks().map(|tick| scale.text(tick)).collect::<Vec<_>>().join(" "), expected);
+            assert_eq!(
+                scale
+                    .ticks()
+                    .map(|tick| scale.text(tick))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                expected
+            );
         };
         check(0.0, 0.43, "0.0 0.1 0.2 0.3 0.4");
         check(0.0, 1093.0, "0 250 500 750 1000");
@@ -235,7 +343,14 @@ mod tests {
     fn rounds_end_with_a_tick_where_one_fits() {
         let check = |end, ticks, expected: &str| {
             let scale = Scale::rounds(end, ticks);
-            assert_eq!(scale.ticks().map(|tick| scale.text(tick)).collect::<Vec<_>>().join(" "), expected);
+            assert_eq!(
+                scale
+                    .ticks()
+                    .map(|tick| scale.text(tick))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                expected
+            );
         };
         check(120.0, 5.0, "0 30 60 90 120");
         check(200.0, 8.0, "0 25 50 75 100 125 150 175 200");
@@ -249,7 +364,10 @@ mod tests {
     fn labels_move_apart_around_their_middle() {
         assert_eq!(spread(&[10.0, 50.0], 20.0, (0.0, 99.0)), [10.0, 50.0]);
         assert_eq!(spread(&[50.0, 50.0], 20.0, (0.0, 99.0)), [40.0, 60.0]);
-        assert_eq!(spread(&[50.0, 50.0, 50.0], 20.0, (0.0, 99.0)), [30.0, 50.0, 70.0]);
+        assert_eq!(
+            spread(&[50.0, 50.0, 50.0], 20.0, (0.0, 99.0)),
+            [30.0, 50.0, 70.0]
+        );
         assert_eq!(spread(&[90.0, 95.0], 20.0, (0.0, 100.0)), [80.0, 100.0]);
         assert_eq!(spread(&[5.0, 5.0], 20.0, (0.0, 100.0)), [0.0, 20.0]);
     }

@@ -10,14 +10,43 @@ use super::csv::Mix;
 const AGENT_ROUNDS: f64 = 8.0 * 2000.0;
 /// Mixes and their cumulative reward, the one without sharing first.
 const CUMULATIVE: [(Mix, f64); 4] = [
-    (Mix { local: 8, external: 0 }, 561.79),
-    (Mix { local: 6, external: 2 }, 854.43),
-    (Mix { local: 4, external: 4 }, 1093.31),
-    (Mix { local: 2, external: 6 }, 945.87),
+    (
+        Mix {
+            local: 8,
+            external: 0,
+        },
+        561.79,
+    ),
+    (
+        Mix {
+            local: 6,
+            external: 2,
+        },
+        854.43,
+    ),
+    (
+        Mix {
+            local: 4,
+            external: 4,
+        },
+        1093.31,
+    ),
+    (
+        Mix {
+            local: 2,
+            external: 6,
+        },
+        945.87,
+    ),
 ];
 
 /// The mixes of the paper, the one without sharing first.
-pub(super) const MIXES: [Mix; 4] = [CUMULATIVE[0].0, CUMULATIVE[1].0, CUMULATIVE[2].0, CUMULATIVE[3].0];
+pub(super) const MIXES: [Mix; 4] = [
+    CUMULATIVE[0].0,
+    CUMULATIVE[1].0,
+    CUMULATIVE[2].0,
+    CUMULATIVE[3].0,
+];
 
 /// What the paper says about one mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +63,11 @@ pub(super) struct Paper {
 pub(super) fn numbers(mix: Mix) -> Option<Paper> {
     let cumulative = CUMULATIVE[place(mix)?].1;
     let gain = (mix.external > 0).then(|| 100.0 * (cumulative / CUMULATIVE[0].1 - 1.0));
-    Some(Paper { cumulative, gain, mean: cumulative / AGENT_ROUNDS })
+    Some(Paper {
+        cumulative,
+        gain,
+        mean: cumulative / AGENT_ROUNDS,
+    })
 }
 
 /// Where the paper lists a mix, counted from 0.
@@ -57,6 +90,12 @@ mod tests {
         check(6, 2, Some("52.1"), "0.0534");
         check(4, 4, Some("94.6"), "0.0683");
         check(2, 6, Some("68.4"), "0.0591");
-        assert_eq!(numbers(Mix { local: 7, external: 1 }), None);
+        assert_eq!(
+            numbers(Mix {
+                local: 7,
+                external: 1
+            }),
+            None
+        );
     }
 }

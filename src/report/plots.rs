@@ -63,11 +63,17 @@ impl<'a> Experiment<'a> {
             }
             self.panel(series.title(), lines)
         });
-        let starred = panels.iter().flat_map(|panel| &panel.lines).any(|line| line.label.ends_with('*'));
+        let starred = panels
+            .iter()
+            .flat_map(|panel| &panel.lines)
+            .any(|line| line.label.ends_with('*'));
         let panels = same_axis(panels.into());
         let band = match self.seeds.1 {
             1 => "One seed, so no error band".to_owned(),
-            _ => format!("Line: mean over {}; band: 95 % bootstrap interval", self.count_seeds()),
+            _ => format!(
+                "Line: mean over {}; band: 95 % bootstrap interval",
+                self.count_seeds()
+            ),
         };
         Figure {
             title: format!("Cumulative reward of {}", self.swarm()),
@@ -90,7 +96,8 @@ impl<'a> Experiment<'a> {
     fn smoothed(&self) -> Figure {
         let window = curves::window(self.rounds);
         let panels = [Series::Own, Series::Train].map(|series| {
-            let lines = self.lines(|runs| curves::smoothed(runs, |run| Some(run.reward(series)), window));
+            let lines =
+                self.lines(|runs| curves::smoothed(runs, |run| Some(run.reward(series)), window));
             self.panel(series.title(), lines)
         });
         let panels = same_axis(panels.into());
@@ -112,10 +119,23 @@ impl<'a> Experiment<'a> {
             let agents = run.reward(Series::Own).iter().enumerate();
             let lines = agents.map(|(agent, rewards)| {
                 let points = rewards.iter().enumerate();
-                let points = points.filter_map(|(at, reward)| Some(((at + 1) as f64, (*reward)?))).collect();
+                let points = points
+                    .filter_map(|(at, reward)| Some(((at + 1) as f64, (*reward)?)))
+                    .collect();
                 let color = look::shade(hue(*pen), agent, run.agents);
-                let pen = Pen { color, dash: &[], width: if run.rounds > 400 { 1.0 } else { 1.6 } };
-                Line { curve: Curve { points, band: Vec::new() }, pen, label: String::new() }
+                let pen = Pen {
+                    color,
+                    dash: &[],
+                    width: if run.rounds > 400 { 1.0 } else { 1.6 },
+                };
+                Line {
+                    curve: Curve {
+                        points,
+                        band: Vec::new(),
+                    },
+                    pen,
+                    label: String::new(),
+                }
             });
             let title = format!("{} local / {} external", run.mix.local, run.mix.external);
             self.panel(&title, lines.collect())
@@ -138,7 +158,12 @@ impl<'a> Experiment<'a> {
     fn tasks(&self) -> Figure {
         let window = curves::window(self.rounds);
         let mut names: Vec<&str> = Vec::new();
-        for (task, _) in self.mixes.iter().flat_map(|(runs, _)| runs.iter()).flat_map(|run| &run.tasks) {
+        for (task, _) in self
+            .mixes
+            .iter()
+            .flat_map(|(runs, _)| runs.iter())
+            .flat_map(|run| &run.tasks)
+        {
             if !names.contains(&task.as_str()) {
                 names.push(task);
             }
@@ -146,8 +171,16 @@ impl<'a> Experiment<'a> {
         let panels: Vec<Panel> = names
             .iter()
             .map(|name| {
-                let column = |run: &'a Run| run.tasks.iter().find(|(task, _)| task == name).map(|(_, grid)| grid);
-                let lines = self.lines(|runs| Curve { band: Vec::new(), ..curves::smoothed(runs, column, window) });
+                let column = |run: &'a Run| {
+                    run.tasks
+                        .iter()
+                        .find(|(task, _)| task == name)
+                        .map(|(_, grid)| grid)
+                };
+                let lines = self.lines(|runs| Curve {
+                    band: Vec::new(),
+                    ..curves::smoothed(runs, column, window)
+                });
                 self.panel(name, lines)
             })
             .collect();
@@ -168,21 +201,34 @@ impl<'a> Experiment<'a> {
     fn selection(&self) -> Figure {
         let window = curves::window(self.rounds);
         let panel = |(runs, _): &(&'a [Run], Pen)| {
-            let lines = Series::ALL.into_iter().zip(look::series_pens()).map(|(series, pen)| Line {
-                curve: curves::mean_reward(runs, series, window),
-                pen,
-                label: String::new(),
-            });
+            let lines = Series::ALL
+                .into_iter()
+                .zip(look::series_pens())
+                .map(|(series, pen)| Line {
+                    curve: curves::mean_reward(runs, series, window),
+                    pen,
+                    label: String::new(),
+                });
             self.panel(&runs[0].mix.to_string(), lines.collect())
         };
         let panels = same_axis(self.mixes.iter().map(panel).collect());
         let columns = columns(panels.len());
-        let band = if self.seeds.1 > 1 { "; band: 95 % bootstrap interval" } else { "" };
+        let band = if self.seeds.1 > 1 {
+            "; band: 95 % bootstrap interval"
+        } else {
+            ""
+        };
         Figure {
             title: format!("The three rewards of each mix, {}", self.swarm()),
-            subtitle: format!("{}{band}. Held-out: straight lines between evaluations", self.averages(window)),
+            subtitle: format!(
+                "{}{band}. Held-out: straight lines between evaluations",
+                self.averages(window)
+            ),
             legend_head: "mean reward:",
-            legend: look::series_pens().into_iter().zip(Series::ALL.map(|series| series.title().to_owned())).collect(),
+            legend: look::series_pens()
+                .into_iter()
+                .zip(Series::ALL.map(|series| series.title().to_owned()))
+                .collect(),
             y_label: "mean reward of a round",
             height: if columns == 1 { 800.0 } else { 560.0 },
             panels,
@@ -192,22 +238,57 @@ impl<'a> Experiment<'a> {
 
     /// A line a mix.
     fn lines(&self, curve: impl Fn(&'a [Run]) -> Curve) -> Vec<Line> {
-        let label = |runs: &[Run]| if self.mixes.len() > 1 { runs[0].mix.to_string() } else { String::new() };
-        self.mixes.iter().map(|(runs, pen)| Line { curve: curve(runs), pen: *pen, label: label(runs) }).collect()
+        let label = |runs: &[Run]| {
+            if self.mixes.len() > 1 {
+                runs[0].mix.to_string()
+            } else {
+                String::new()
+            }
+        };
+        self.mixes
+            .iter()
+            .map(|(runs, pen)| Line {
+                curve: curve(runs),
+                pen: *pen,
+                label: label(runs),
+            })
+            .collect()
     }
 
     fn panel(&self, title: &str, lines: Vec<Line>) -> Panel {
         let y = Scale::holding(&lines);
-        Panel { title: title.to_owned(), lines, x_label: "round", x_end: self.rounds as f64, y }
+        Panel {
+            title: title.to_owned(),
+            lines,
+            x_label: "round",
+            x_end: self.rounds as f64,
+            y,
+        }
     }
 
     fn legend(&self) -> Vec<(Pen, String)> {
-        let name = |mix: Mix| format!("{mix}{}", if mix.external == 0 { " (no sharing)" } else { "" });
-        self.mixes.iter().map(|(runs, pen)| (*pen, name(runs[0].mix))).collect()
+        let name = |mix: Mix| {
+            format!(
+                "{mix}{}",
+                if mix.external == 0 {
+                    " (no sharing)"
+                } else {
+                    ""
+                }
+            )
+        };
+        self.mixes
+            .iter()
+            .map(|(runs, pen)| (*pen, name(runs[0].mix)))
+            .collect()
     }
 
     fn swarm(&self) -> String {
-        format!("{} over {}", plural(self.agents, "agent"), plural(self.rounds, "round"))
+        format!(
+            "{} over {}",
+            plural(self.agents, "agent"),
+            plural(self.rounds, "round")
+        )
     }
 
     /// What a smoothed line is the mean of.
@@ -216,19 +297,31 @@ impl<'a> Experiment<'a> {
             1 => "Not smoothed, as there are few rounds".to_owned(),
             window => format!("Moving average over {window} rounds"),
         };
-        let seeds = if self.seeds.1 > 1 { format!(" and over {}", self.count_seeds()) } else { String::new() };
+        let seeds = if self.seeds.1 > 1 {
+            format!(" and over {}", self.count_seeds())
+        } else {
+            String::new()
+        };
         format!("{smoothing}; line: mean over agents{seeds}")
     }
 
     fn count_seeds(&self) -> String {
         let (least, most) = self.seeds;
-        if least < most { format!("{least} to {most} seeds") } else { plural(most, "seed") }
+        if least < most {
+            format!("{least} to {most} seeds")
+        } else {
+            plural(most, "seed")
+        }
     }
 }
 
 /// The colour that shades of one mix start from: black has none.
 fn hue(pen: Pen) -> RGBColor {
-    if pen.color == RGBColor(0, 0, 0) { RGBColor(100, 100, 100) } else { pen.color }
+    if pen.color == RGBColor(0, 0, 0) {
+        RGBColor(100, 100, 100)
+    } else {
+        pen.color
+    }
 }
 
 fn plural(count: usize, what: &str) -> String {

@@ -28,18 +28,45 @@ struct Point {
 /// When the CSV file cannot be read or the picture cannot be written.
 pub fn scaling(dir: &Path) -> Result<()> {
     let file = dir.join("scaling.csv");
-    let text = std::fs::read_to_string(&file).with_context(|| format!("{}: cannot be read", file.display()))?;
-    let rows: Result<Vec<Point>, _> = csv::Reader::from_reader(text.as_bytes()).into_deserialize().collect();
+    let text = std::fs::read_to_string(&file)
+        .with_context(|| format!("{}: cannot be read", file.display()))?;
+    let rows: Result<Vec<Point>, _> = csv::Reader::from_reader(text.as_bytes())
+        .into_deserialize()
+        .collect();
     let rows = rows.with_context(|| file.display().to_string())?;
     let panel = |what: &str, x_label, x: fn(&Point) -> f64, title: &str, y: fn(&Point) -> f64| {
-        let points = rows.iter().filter(|row| row.what == what).map(|row| (x(row), y(row)));
-        let curve = Curve { points: points.collect(), band: Vec::new() };
+        let points = rows
+            .iter()
+            .filter(|row| row.what == what)
+            .map(|row| (x(row), y(row)));
+        let curve = Curve {
+            points: points.collect(),
+            band: Vec::new(),
+        };
         let x_end = curve.points.iter().map(|(x, _)| *x).fold(1.0, f64::max);
-        let lines = vec![Line { curve, pen: look::first_pen(), label: String::new() }];
-        Panel { title: title.to_owned(), x_label, x_end, y: Scale::holding(&lines), lines }
+        let lines = vec![Line {
+            curve,
+            pen: look::first_pen(),
+            label: String::new(),
+        }];
+        Panel {
+            title: title.to_owned(),
+            x_label,
+            x_end,
+            y: Scale::holding(&lines),
+            lines,
+        }
     };
     let agents = |title, y| panel("agents", "agents", |row| row.agents, title, y);
-    let length = |title, y| panel("length", "tokens a completion", |row| row.completion_length, title, y);
+    let length = |title, y| {
+        panel(
+            "length",
+            "tokens a completion",
+            |row| row.completion_length,
+            title,
+            y,
+        )
+    };
     let figure = Figure {
         title: "What a round takes".to_owned(),
         subtitle: "Every rollout trained on, no row ends early; 32 tokens a completion on the left, eight agents on \

@@ -25,7 +25,11 @@ impl Estimate {
     /// True where a number surely lies below, false where it surely lies above, none in between.
     pub(super) fn beyond(&self, number: f64) -> Option<bool> {
         let [low, high] = self.sure?;
-        if low > number { Some(true) } else { (high < number).then_some(false) }
+        if low > number {
+            Some(true)
+        } else {
+            (high < number).then_some(false)
+        }
     }
 }
 
@@ -44,7 +48,11 @@ pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
         let half = student.inverse_cdf(0.975) * standard_error(values, mean);
         [mean - half, mean + half]
     });
-    Some(Estimate { mean, interval, sure })
+    Some(Estimate {
+        mean,
+        interval,
+        sure,
+    })
 }
 
 /// Student's t for so many values; none for fewer than two.
@@ -54,7 +62,13 @@ fn student(count: usize) -> Option<StudentsT> {
 
 /// Of a mean.
 fn standard_error(values: &[f64], mean: f64) -> f64 {
-    let (n, squares) = (values.len() as f64, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>());
+    let (n, squares) = (
+        values.len() as f64,
+        values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>(),
+    );
     (squares / (n - 1.0) / n).sqrt()
 }
 
@@ -64,18 +78,25 @@ fn resampled_means(values: &[f64]) -> Vec<f64> {
     let mean_of = |sum: f64| sum / n as f64;
     if n <= ENUMERATED {
         let sums = (0..n).fold(vec![0.0], |sums, _| {
-            sums.iter().flat_map(|sum| values.iter().map(move |value| sum + value)).collect()
+            sums.iter()
+                .flat_map(|sum| values.iter().map(move |value| sum + value))
+                .collect()
         });
         return sums.into_iter().map(mean_of).collect();
     }
     let mut rng = Seed::new(0).child("bootstrap", n as u64).rng();
-    (0..DRAWN).map(|_| mean_of((0..n).map(|_| *rng.choose(values)).sum())).collect()
+    (0..DRAWN)
+        .map(|_| mean_of((0..n).map(|_| *rng.choose(values)).sum()))
+        .collect()
 }
 
 /// Two-sided p of a t test of whether the mean of paired differences is 0; none of fewer than two, or of
 /// differences that are all the same.
 pub(super) fn paired_p(differences: &[f64]) -> Option<f64> {
-    let (student, mean) = (student(differences.len())?, mean(differences.iter().copied())?);
+    let (student, mean) = (
+        student(differences.len())?,
+        mean(differences.iter().copied())?,
+    );
     let error = standard_error(differences, mean);
     // what is the same but for rounding is the same
     (error > 1e-9 * mean.abs()).then(|| 2.0 * student.cdf(-(mean / error).abs()))
@@ -84,7 +105,11 @@ pub(super) fn paired_p(differences: &[f64]) -> Option<f64> {
 /// Holm's correction: each p for being one of several looked at.
 pub(super) fn holm(ps: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..ps.len()).filter(|&i| ps[i].is_some()).collect();
-    order.sort_by(|&a, &b| ps[a].partial_cmp(&ps[b]).unwrap_or(std::cmp::Ordering::Equal));
+    order.sort_by(|&a, &b| {
+        ps[a]
+            .partial_cmp(&ps[b])
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
     let (mut corrected, mut least) = (vec![None; ps.len()], 0.0_f64);
     for (rank, &i) in order.iter().enumerate() {
         least = least.max(ps[i].map_or(0.0, |p| (p * (order.len() - rank) as f64).min(1.0)));
@@ -95,7 +120,10 @@ pub(super) fn holm(ps: &[Option<f64>]) -> Vec<Option<f64>> {
 
 /// Intercept and slope of the straight line nearest to the points; none of fewer than two places.
 pub(super) fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
-    let (x, y) = (mean(points.iter().map(|p| p.0))?, mean(points.iter().map(|p| p.1))?);
+    let (x, y) = (
+        mean(points.iter().map(|p| p.0))?,
+        mean(points.iter().map(|p| p.1))?,
+    );
     let spread: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / spread;
     slope.is_finite().then_some((y - slope * x, slope))
@@ -103,14 +131,19 @@ pub(super) fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 
 /// The mean; none of no values.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u64), |(sum, count), v| (sum + v, count + 1));
+    let (sum, count) = values
+        .into_iter()
+        .fold((0.0, 0_u64), |(sum, count), v| (sum + v, count + 1));
     (count > 0).then(|| sum / count as f64)
 }
 
 /// The mean of what each full window holds: `values.len() - window + 1` numbers, the valid part.
 /// A window without a number has no mean.
 pub(super) fn moving_average(values: &[Option<f64>], window: usize) -> Vec<Option<f64>> {
-    values.windows(window.max(1)).map(|window| mean(window.iter().copied().flatten())).collect()
+    values
+        .windows(window.max(1))
+        .map(|window| mean(window.iter().copied().flatten()))
+        .collect()
 }
 
 /// The trend of a curve: at each place that has `half` neighbours on both sides, the value there of the parabola
@@ -118,15 +151,21 @@ pub(super) fn moving_average(values: &[Option<f64>], window: usize) -> Vec<Optio
 pub(super) fn trend(values: &[f64], half: usize) -> Vec<f64> {
     let m = half as f64;
     let norm = (2.0 * m - 1.0) * (2.0 * m + 1.0) * (2.0 * m + 3.0);
-    let weight = |i: usize| 3.0 * (3.0 * m * m + 3.0 * m - 1.0 - 5.0 * (i as f64 - m).powi(2)) / norm;
+    let weight =
+        |i: usize| 3.0 * (3.0 * m * m + 3.0 * m - 1.0 - 5.0 * (i as f64 - m).powi(2)) / norm;
     let weights: Vec<f64> = (0..=2 * half).map(weight).collect();
-    values.windows(2 * half + 1).map(|window| window.iter().zip(&weights).map(|(v, w)| v * w).sum()).collect()
+    values
+        .windows(2 * half + 1)
+        .map(|window| window.iter().zip(&weights).map(|(v, w)| v * w).sum())
+        .collect()
 }
 
 /// The mean at each place over several rows of equal length, of the numbers that are there.
 pub(super) fn mean_rows(rows: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let length = rows.iter().map(Vec::len).min().unwrap_or(0);
-    (0..length).map(|at| mean(rows.iter().filter_map(|row| row[at]))).collect()
+    (0..length)
+        .map(|at| mean(rows.iter().filter_map(|row| row[at])))
+        .collect()
 }
 
 /// The sum of everything up to and including each place.
@@ -149,14 +188,24 @@ mod tests {
         assert_eq!((found.mean, found.interval), (3.0, Some([2.0, 4.0])));
         // standard error 1, t = 12.706 with one degree of freedom
         let [low, high] = found.sure.unwrap();
-        assert!((low + 9.706).abs() < 1e-3 && (high - 15.706).abs() < 1e-3, "{low} {high}");
+        assert!(
+            (low + 9.706).abs() < 1e-3 && (high - 15.706).abs() < 1e-3,
+            "{low} {high}"
+        );
         assert_eq!((found.beyond(0.0), found.beyond(16.0)), (None, Some(false)));
         assert_eq!(resampled_means(&[0.0, 3.0, 6.0]).len(), 27);
     }
 
     #[test]
     fn one_value_has_no_interval_and_none_has_no_mean() {
-        assert_eq!(estimate(&[5.0]), Some(Estimate { mean: 5.0, interval: None, sure: None }));
+        assert_eq!(
+            estimate(&[5.0]),
+            Some(Estimate {
+                mean: 5.0,
+                interval: None,
+                sure: None
+            })
+        );
         assert_eq!(estimate(&[]), None);
         assert_eq!(estimate(&[3.0, 3.0]).unwrap().interval, Some([3.0, 3.0]));
     }
@@ -166,7 +215,10 @@ mod tests {
         let values: Vec<f64> = (0..100).map(|i| f64::from(i % 10)).collect();
         let [low, high] = estimate(&values).unwrap().interval.unwrap();
         // the standard error of a mean of 100 such values is 0.287
-        assert!((low - 3.94).abs() < 0.06 && (high - 5.06).abs() < 0.06, "{low} {high}");
+        assert!(
+            (low - 3.94).abs() < 0.06 && (high - 5.06).abs() < 0.06,
+            "{low} {high}"
+        );
     }
 
     #[test]
@@ -183,16 +235,27 @@ mod tests {
         let expected = [Some(0.03), Some(0.06), None, Some(0.06)];
         for (found, expected) in corrected.iter().zip(expected) {
             assert_eq!(found.is_some(), expected.is_some());
-            assert!(found.is_none() || (found.unwrap() - expected.unwrap()).abs() < 1e-12, "{corrected:?}");
+            assert!(
+                found.is_none() || (found.unwrap() - expected.unwrap()).abs() < 1e-12,
+                "{corrected:?}"
+            );
         }
     }
 
     #[test]
     fn the_trend_of_a_parabola_is_itself() {
-        let parabola: Vec<f64> = (0..9).map(|x| f64::from(x * x) - 3.0 * f64::from(x)).collect();
+        let parabola: Vec<f64> = (0..9)
+            .map(|x| f64::from(x * x) - 3.0 * f64::from(x))
+            .collect();
         let found = trend(&parabola, 3);
         assert_eq!(found.len(), 3);
-        assert!(found.iter().zip(&parabola[3..]).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .zip(&parabola[3..])
+                .all(|(a, b)| (a - b).abs() < 1e-9),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -205,19 +268,28 @@ mod tests {
     #[test]
     fn moving_average_keeps_full_windows_only() {
         let values = [Some(1.0), Some(2.0), Some(6.0), Some(4.0)];
-        assert_eq!(moving_average(&values, 2), [Some(1.5), Some(4.0), Some(5.0)]);
+        assert_eq!(
+            moving_average(&values, 2),
+            [Some(1.5), Some(4.0), Some(5.0)]
+        );
         assert_eq!(moving_average(&values, 1), values);
         assert_eq!(moving_average(&values, 5), []);
     }
 
     #[test]
     fn moving_average_skips_blanks() {
-        assert_eq!(moving_average(&[None, Some(2.0), None, None], 2), [Some(2.0), Some(2.0), None]);
+        assert_eq!(
+            moving_average(&[None, Some(2.0), None, None], 2),
+            [Some(2.0), Some(2.0), None]
+        );
     }
 
     #[test]
     fn sums_and_means_along_rows() {
         assert_eq!(running_sum([1.0, 2.0, 4.0]), [1.0, 3.0, 7.0]);
-        assert_eq!(mean_rows(&[vec![Some(1.0), None], vec![Some(3.0), None]]), [Some(2.0), None]);
+        assert_eq!(
+            mean_rows(&[vec![Some(1.0), None], vec![Some(3.0), None]]),
+            [Some(2.0), None]
+        );
     }
 }

@@ -77,7 +77,10 @@ impl Summary {
         let bases = base.map_or(Vec::new(), |runs| grown(runs));
         summary.rows = mixes.iter().map(|runs| summary.row(runs, &bases)).collect();
         for which in 0..4 {
-            let ps: Vec<Option<f64>> = mixes.iter().map(|runs| against(runs, &bases, which)).collect();
+            let ps: Vec<Option<f64>> = mixes
+                .iter()
+                .map(|runs| against(runs, &bases, which))
+                .collect();
             for (row, p) in summary.rows.iter_mut().zip(holm(&ps)) {
                 row.p[which] = p;
             }
@@ -97,7 +100,9 @@ impl Summary {
             estimate(&runs.iter().copied().filter_map(measure).collect::<Vec<_>>())
         };
         let gain = |run: &Run, series| {
-            let base = bases.iter().find(|base| base.seed == run.seed && base.mix != run.mix)?;
+            let base = bases
+                .iter()
+                .find(|base| base.seed == run.seed && base.mix != run.mix)?;
             measure::gain(run, base, series)
         };
         let rounds = runs.iter().map(|run| run.rounds).min().unwrap_or(0);
@@ -107,7 +112,8 @@ impl Summary {
             agents: runs.iter().map(|run| run.agents).max().unwrap_or(0),
             rounds,
             unfinished: self.missing(rounds, runs.len()),
-            cumulative: Series::ALL.map(|series| over(&|run| measure::cumulative(run, series, run.rounds))),
+            cumulative: Series::ALL
+                .map(|series| over(&|run| measure::cumulative(run, series, run.rounds))),
             gain: Series::ALL.map(|series| over(&|run| gain(run, series))),
             mean: Series::ALL.map(|series| over(&|run| measure::per_agent_round(run, series))),
             start: over(&measure::start_reward),
@@ -121,7 +127,8 @@ impl Summary {
                 ]
             }),
             p: [None; 4],
-            completions: over(&|run| Some(run.completions)).map_or(0.0, |completions| completions.mean),
+            completions: over(&|run| Some(run.completions))
+                .map_or(0.0, |completions| completions.mean),
             paper: paper::numbers(mix),
         }
     }
@@ -143,11 +150,18 @@ fn against(runs: &[Run], bases: &[&Run], which: usize) -> Option<f64> {
         None => measure::final_eval(run),
     };
     let difference = |run: &Run| {
-        let base = bases.iter().find(|base| base.seed == run.seed && base.mix != run.mix)?;
+        let base = bases
+            .iter()
+            .find(|base| base.seed == run.seed && base.mix != run.mix)?;
         let rounds = run.rounds.min(base.rounds);
         Some(value(run, rounds)? - value(base, rounds)?)
     };
-    paired_p(&grown(runs).into_iter().filter_map(difference).collect::<Vec<_>>())
+    paired_p(
+        &grown(runs)
+            .into_iter()
+            .filter_map(difference)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// The runs of each mix, in the order in which mixes come.
@@ -159,7 +173,9 @@ pub(super) fn by_mix(runs: &[Run]) -> Vec<&[Run]> {
 /// would say more about the start of a run than about the mix.
 pub(super) fn grown(runs: &[Run]) -> Vec<&Run> {
     let longest = runs.iter().map(|run| run.rounds).max().unwrap_or(0);
-    runs.iter().filter(|run| 2 * run.rounds >= longest).collect()
+    runs.iter()
+        .filter(|run| 2 * run.rounds >= longest)
+        .collect()
 }
 
 #[cfg(test)]
@@ -170,7 +186,10 @@ mod tests {
     fn run(mix: (usize, usize), seed: u64, own: f64, rounds: usize) -> Run {
         let mut text = "round,agent,own_reward,train_reward,eval_reward,completions\n".to_owned();
         text.extend((1..=rounds).map(|round| format!("{round},0,{own},,,8\n")));
-        let mix = Mix { local: mix.0, external: mix.1 };
+        let mix = Mix {
+            local: mix.0,
+            external: mix.1,
+        };
         let mut run = parse_for_tests(&text);
         (run.mix, run.seed) = (mix, seed);
         run
@@ -179,29 +198,57 @@ mod tests {
     #[test]
     fn gains_pair_runs_of_the_same_seed() {
         let base = [run((8, 0), 1, 0.25, 4), run((8, 0), 2, 0.5, 4)];
-        let others = [run((4, 4), 1, 0.5, 4), run((4, 4), 2, 0.5, 2), run((4, 4), 3, 0.75, 4)];
+        let others = [
+            run((4, 4), 1, 0.5, 4),
+            run((4, 4), 2, 0.5, 2),
+            run((4, 4), 3, 0.75, 4),
+        ];
         let summary = Summary::new(&[&base[..], &others].concat());
         let gain = summary.rows[1].gain[0].unwrap();
-        assert_eq!(gain.mean, 50.0, "100 % for seed 1, 0 % for seed 2, nothing to pair seed 3 with");
+        assert_eq!(
+            gain.mean, 50.0,
+            "100 % for seed 1, 0 % for seed 2, nothing to pair seed 3 with"
+        );
         assert_eq!(summary.rows[0].gain, [None; 3]);
     }
 
     #[test]
     fn what_is_missing_is_said() {
-        let runs = [run((8, 0), 1, 0.5, 4), run((8, 0), 2, 0.5, 4), run((4, 4), 1, 0.5, 3), run((4, 4), 2, 0.5, 1)];
+        let runs = [
+            run((8, 0), 1, 0.5, 4),
+            run((8, 0), 2, 0.5, 4),
+            run((4, 4), 1, 0.5, 3),
+            run((4, 4), 2, 0.5, 1),
+        ];
         let summary = Summary::new(&runs);
         assert_eq!(summary.rows[0].unfinished, None);
-        assert_eq!(summary.rows[1].unfinished.as_deref(), Some("unfinished (3 of 4 rounds, 1 of 2 seeds)"));
+        assert_eq!(
+            summary.rows[1].unfinished.as_deref(),
+            Some("unfinished (3 of 4 rounds, 1 of 2 seeds)")
+        );
         assert_eq!(summary.rows[1].cumulative[0], estimate(&[1.5]));
     }
 
     #[test]
     fn mixes_are_tested_against_the_one_without_sharing_seed_by_seed() {
-        let base = [0.2, 0.3, 0.4].into_iter().zip(1..).map(|(own, seed)| run((8, 0), seed, own, 2));
-        let near = [0.21, 0.29, 0.41].into_iter().zip(1..).map(|(own, seed)| run((6, 2), seed, own, 2));
-        let far = [0.50, 0.61, 0.70].into_iter().zip(1..).map(|(own, seed)| run((4, 4), seed, own, 2));
+        let base = [0.2, 0.3, 0.4]
+            .into_iter()
+            .zip(1..)
+            .map(|(own, seed)| run((8, 0), seed, own, 2));
+        let near = [0.21, 0.29, 0.41]
+            .into_iter()
+            .zip(1..)
+            .map(|(own, seed)| run((6, 2), seed, own, 2));
+        let far = [0.50, 0.61, 0.70]
+            .into_iter()
+            .zip(1..)
+            .map(|(own, seed)| run((4, 4), seed, own, 2));
         let runs: Vec<Run> = base.chain(near).chain(far).collect();
-        let p = Summary::new(&runs).rows.iter().map(|row| row.p[0]).collect::<Vec<_>>();
+        let p = Summary::new(&runs)
+            .rows
+            .iter()
+            .map(|row| row.p[0])
+            .collect::<Vec<_>>();
         assert_eq!(p[0], None);
         assert!(p[1].unwrap() > 0.5 && p[2].unwrap() < 0.01, "{p:?}");
     }

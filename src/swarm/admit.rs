@@ -24,7 +24,10 @@ pub(super) fn admit(published: &[&Rollout], tasks: &Tasks, most_of_one: usize) -
     let mut admitted = Vec::new();
     for rollout in published {
         let count = counts.entry(rollout.author).or_default();
-        if *count >= most_of_one || !is_sane(rollout) || !seen.insert((rollout.author, rollout.index)) {
+        if *count >= most_of_one
+            || !is_sane(rollout)
+            || !seen.insert((rollout.author, rollout.index))
+        {
             continue;
         }
         if let Some(rollout) = scored((*rollout).clone(), tasks) {
@@ -44,10 +47,15 @@ fn is_sane(rollout: &Rollout) -> bool {
         && short(&question.text)
         && question.answer.as_deref().is_none_or(short)
         && (1..=MOST_COMPLETIONS).contains(&rollout.completions.len())
-        && rollout.completions.iter().all(|completion| short(&completion.text))
+        && rollout
+            .completions
+            .iter()
+            .all(|completion| short(&completion.text))
         && match &question.metadata {
             Metadata::Later(_) => true, // made by a task of this program, when a scorer reads it
-            Metadata::Given(map) => map.iter().all(|(key, value)| short(key) && is_small(value, &mut values, DEEPEST)),
+            Metadata::Given(map) => map
+                .iter()
+                .all(|(key, value)| short(key) && is_small(value, &mut values, DEEPEST)),
         }
 }
 
@@ -60,9 +68,9 @@ fn is_small(value: &Value, left: &mut usize, depth: usize) -> bool {
     match value {
         Value::String(text) => text.len() <= LONGEST_TEXT,
         Value::Array(list) => list.iter().all(|value| is_small(value, left, depth - 1)),
-        Value::Object(map) => {
-            map.iter().all(|(key, value)| key.len() <= LONGEST_TEXT && is_small(value, left, depth - 1))
-        }
+        Value::Object(map) => map
+            .iter()
+            .all(|(key, value)| key.len() <= LONGEST_TEXT && is_small(value, left, depth - 1)),
         _ => true,
     }
 }
@@ -70,6 +78,10 @@ fn is_small(value: &Value, left: &mut usize, depth: usize) -> bool {
 /// The rollout with a reward a completion; `None` when the task is unknown or the group is empty.
 pub(super) fn scored(mut rollout: Rollout, tasks: &Tasks) -> Option<Rollout> {
     let score = |completion: &Completion| tasks.score(&rollout.question, &completion.text);
-    rollout.rewards = rollout.completions.iter().map(score).collect::<Option<_>>()?;
+    rollout.rewards = rollout
+        .completions
+        .iter()
+        .map(score)
+        .collect::<Option<_>>()?;
     (!rollout.rewards.is_empty()).then_some(rollout)
 }

@@ -101,7 +101,9 @@ impl Agent {
         self.own = self.answer(stream, 0..asked, seed, config, tasks);
         self.unused.clear();
         for redraw in 0..config.max_redraws {
-            let (kept, unused) = std::mem::take(&mut self.own).into_iter().partition(Rollout::has_signal);
+            let (kept, unused) = std::mem::take(&mut self.own)
+                .into_iter()
+                .partition(Rollout::has_signal);
             self.own = kept;
             let unused: Vec<Rollout> = unused;
             let missing = unused.len();
@@ -109,7 +111,13 @@ impl Agent {
             if missing == 0 {
                 break;
             }
-            let new = self.answer(stream, asked..asked + missing, seed.child("redraw", redraw as u64), config, tasks);
+            let new = self.answer(
+                stream,
+                asked..asked + missing,
+                seed.child("redraw", redraw as u64),
+                config,
+                tasks,
+            );
             self.own.extend(new);
             asked += missing;
         }
@@ -125,21 +133,37 @@ impl Agent {
         tasks: &Tasks,
     ) -> Vec<Rollout> {
         let weights = config.specialists.get(&self.id).unwrap_or(tasks.weights());
-        let ask = |i: usize| tasks.question(weights, Split::Training, stream.child("question", i as u64));
+        let ask =
+            |i: usize| tasks.question(weights, Split::Training, stream.child("question", i as u64));
         let first = which.start;
-        let (questions, lengths): (Vec<_>, Vec<_>) = self.askable(which.map(ask)).into_iter().unzip();
-        let groups = self.policy.complete(&questions, config.num_generations, &config.decoding, seed);
-        let generated = lengths
-            .iter()
-            .zip(&groups)
-            .flat_map(|(prompt, group)| group.iter().map(move |completion| (completion.tokens.len() + prompt) as u64));
+        let (questions, lengths): (Vec<_>, Vec<_>) =
+            self.askable(which.map(ask)).into_iter().unzip();
+        let groups =
+            self.policy
+                .complete(&questions, config.num_generations, &config.decoding, seed);
+        let generated = lengths.iter().zip(&groups).flat_map(|(prompt, group)| {
+            group
+                .iter()
+                .map(move |completion| (completion.tokens.len() + prompt) as u64)
+        });
         self.num_tokens += generated.sum::<u64>();
         let rollout = |(i, (question, completions)): (usize, (Question, Vec<Completion>))| {
             let index = (first + i) as u32;
-            let rollout = Rollout { author: self.id, index, question, completions, rewards: Vec::new() };
+            let rollout = Rollout {
+                author: self.id,
+                index,
+                question,
+                completions,
+                rewards: Vec::new(),
+            };
             scored(rollout, tasks)
         };
-        questions.into_iter().zip(groups).enumerate().filter_map(rollout).collect()
+        questions
+            .into_iter()
+            .zip(groups)
+            .enumerate()
+            .filter_map(rollout)
+            .collect()
     }
 
     /// The questions whose prompts its model can read, and the tokens of those; the others are counted.
@@ -162,11 +186,19 @@ impl Agent {
         config: &SwarmConfig,
         tasks: &Tasks,
     ) -> Option<f64> {
-        let questions: Vec<Question> = self.askable(questions.iter().cloned()).into_iter().map(|(q, _)| q).collect();
+        let questions: Vec<Question> = self
+            .askable(questions.iter().cloned())
+            .into_iter()
+            .map(|(q, _)| q)
+            .collect();
         let seed = self.seed.child("evaluate", u64::from(round));
         let groups = self.policy.complete(&questions, 1, &config.decoding, seed);
         let scores = questions.iter().zip(&groups).flat_map(|(question, group)| {
-            group.iter().map(|c| tasks.score(question, &c.text).expect("the swarm has the tasks that it asks"))
+            group.iter().map(|c| {
+                tasks
+                    .score(question, &c.text)
+                    .expect("the swarm has the tasks that it asks")
+            })
         });
         some_mean(scores)
     }
@@ -186,7 +218,14 @@ impl Agent {
         let authors: Vec<u16> = pool.iter().map(|r| r.author.0).collect();
         let arrival = root.child("arrival", u64::from(round));
         let seed = self.seed.child("draw", u64::from(round));
-        let drawn = draw(config.selection, &rewards, &authors, config.mix.external, arrival, seed);
+        let drawn = draw(
+            config.selection,
+            &rewards,
+            &authors,
+            config.mix.external,
+            arrival,
+            seed,
+        );
         let external: Vec<&Rollout> = drawn.iter().map(|&i| &pool[i]).collect();
         let readable = |rollout: &&Rollout| self.policy.prompt_length(&rollout.question).is_some();
         let (external, unreadable): (Vec<_>, Vec<_>) = external.into_iter().partition(readable);
@@ -198,14 +237,28 @@ impl Agent {
         let training: Vec<TrainingRollout<'_>> = set
             .iter()
             .zip(advantages)
-            .map(|(rollout, advantages)| TrainingRollout { rollout, advantages, foreign: rollout.author != self.id })
+            .map(|(rollout, advantages)| TrainingRollout {
+                rollout,
+                advantages,
+                foreign: rollout.author != self.id,
+            })
             .collect();
-        let stats = self.policy.update(&training, &config.decoding, self.seed.child("update", u64::from(round)));
+        let stats = self.policy.update(
+            &training,
+            &config.decoding,
+            self.seed.child("update", u64::from(round)),
+        );
         self.sound = !stats.bad_weights;
-        self.drawn = external.iter().map(|rollout| (rollout.author, rollout.index)).collect();
+        self.drawn = external
+            .iter()
+            .map(|rollout| (rollout.author, rollout.index))
+            .collect();
         let record = self.record(round, tasks, &set, &pool, &stats);
         self.overlong = 0;
-        RoundRecord { pool_dropped: dropped, ..record }
+        RoundRecord {
+            pool_dropped: dropped,
+            ..record
+        }
     }
 
     fn record(
@@ -248,14 +301,20 @@ impl Agent {
             own_logp: some_mean(tokens().map(|t| f64::from(t.logprob))),
             foreign_logp: stats.foreign_logp,
             reencode_mismatch_frac: share(
-                completions.iter().filter(|c| self.policy.reencodes_differently(c)).count(),
+                completions
+                    .iter()
+                    .filter(|c| self.policy.reencodes_differently(c))
+                    .count(),
                 count,
             ),
             overlong_prompts: self.overlong,
             completions: count,
             completion_length: share(completions.iter().map(|c| c.tokens.len()).sum(), count),
             clipped_completions: share(
-                completions.iter().filter(|c| c.finish_reason == FinishReason::Length).count(),
+                completions
+                    .iter()
+                    .filter(|c| c.finish_reason == FinishReason::Length)
+                    .count(),
                 count,
             ),
             num_tokens: self.num_tokens,

@@ -13,7 +13,10 @@ pub struct Bus {
 impl Bus {
     /// Puts an agent's rollouts on the bus, under its name and without what must not travel.
     pub fn publish(&mut self, author: AgentId, rollouts: &[Rollout]) {
-        self.rollouts.extend(rollouts.iter().map(|rollout| Rollout { author, ..rollout.shared() }));
+        self.rollouts.extend(rollouts.iter().map(|rollout| Rollout {
+            author,
+            ..rollout.shared()
+        }));
     }
 
     /// Forgets the round. Rollouts from now on belong to the next one.
@@ -23,7 +26,11 @@ impl Bus {
 
     /// The rollouts of all other agents in the order of (author, index), whoever published first.
     pub fn of_others(&self, reader: AgentId) -> Vec<&Rollout> {
-        let mut pool: Vec<&Rollout> = self.rollouts.iter().filter(|r| r.author != reader).collect();
+        let mut pool: Vec<&Rollout> = self
+            .rollouts
+            .iter()
+            .filter(|r| r.author != reader)
+            .collect();
         pool.sort_by_key(|r| (r.author, r.index));
         pool
     }

@@ -34,12 +34,19 @@ pub fn draw(
     let total = |i: usize| rewards[i].iter().sum::<f64>();
     let mut pool: Vec<usize> = (0..rewards.len()).collect();
     match selection {
-        Selection::NonzeroAdvantage => pool.retain(|&i| rewards[i].iter().any(|r| *r != rewards[i][0])),
+        Selection::NonzeroAdvantage => {
+            pool.retain(|&i| rewards[i].iter().any(|r| *r != rewards[i][0]))
+        }
         Selection::TopReward => pool.retain(|&i| total(i) != 0.0),
         Selection::Uniform | Selection::First => {}
     }
     if selection == Selection::First {
-        let rank = |i: usize| arrival.child("agent", u64::from(authors[i])).rng().below(u64::MAX);
+        let rank = |i: usize| {
+            arrival
+                .child("agent", u64::from(authors[i]))
+                .rng()
+                .below(u64::MAX)
+        };
         pool.sort_by_key(|&i| (rank(i), authors[i], i));
     } else {
         seed.rng().shuffle(&mut pool);
@@ -58,11 +65,20 @@ mod tests {
 
     /// Groups of eight with these totals, all rewards 0 or 1.
     fn drawn(selection: Selection, totals: &[usize], count: usize, seed: u64) -> Vec<usize> {
-        let groups: Vec<Vec<f64>> =
-            totals.iter().map(|&t| (0..8).map(|i| f64::from(u8::from(i < t))).collect()).collect();
+        let groups: Vec<Vec<f64>> = totals
+            .iter()
+            .map(|&t| (0..8).map(|i| f64::from(u8::from(i < t))).collect())
+            .collect();
         let rewards: Vec<&[f64]> = groups.iter().map(Vec::as_slice).collect();
         let authors: Vec<u16> = (0..totals.len()).map(|i| i as u16 / 2).collect();
-        draw(selection, &rewards, &authors, count, Seed::new(99), Seed::new(seed))
+        draw(
+            selection,
+            &rewards,
+            &authors,
+            count,
+            Seed::new(99),
+            Seed::new(seed),
+        )
     }
 
     /// The group totals of the paper's notes, point 3, where GenRL's rule goes wrong.
@@ -71,10 +87,19 @@ mod tests {
 
     #[test]
     fn nonzero_advantage_draws_only_groups_with_signal() {
-        assert_eq!(drawn(Selection::NonzeroAdvantage, &ONE_RIGHT, 4, 1), [0usize; 0]);
+        assert_eq!(
+            drawn(Selection::NonzeroAdvantage, &ONE_RIGHT, 4, 1),
+            [0usize; 0]
+        );
         for seed in 0..20 {
-            assert_eq!(drawn(Selection::NonzeroAdvantage, &MANY_RIGHT, 4, seed), [4, 5, 6]);
-            assert_eq!(drawn(Selection::NonzeroAdvantage, &MANY_RIGHT, 2, seed).len(), 2);
+            assert_eq!(
+                drawn(Selection::NonzeroAdvantage, &MANY_RIGHT, 4, seed),
+                [4, 5, 6]
+            );
+            assert_eq!(
+                drawn(Selection::NonzeroAdvantage, &MANY_RIGHT, 2, seed).len(),
+                2
+            );
         }
     }
 
@@ -82,8 +107,14 @@ mod tests {
     fn top_reward_takes_the_highest_totals_and_no_zero() {
         for seed in 0..20 {
             assert_eq!(drawn(Selection::TopReward, &ONE_RIGHT, 4, seed), [0]);
-            assert_eq!(drawn(Selection::TopReward, &MANY_RIGHT, 4, seed), [0, 1, 2, 3]);
-            assert_eq!(drawn(Selection::TopReward, &MANY_RIGHT, 6, seed), [0, 1, 2, 3, 5, 6]);
+            assert_eq!(
+                drawn(Selection::TopReward, &MANY_RIGHT, 4, seed),
+                [0, 1, 2, 3]
+            );
+            assert_eq!(
+                drawn(Selection::TopReward, &MANY_RIGHT, 6, seed),
+                [0, 1, 2, 3, 5, 6]
+            );
         }
     }
 
@@ -95,7 +126,10 @@ mod tests {
             assert_eq!(drawn.len(), 4);
             drawn.iter().for_each(|&i| seen[i] += 1);
         }
-        assert!(seen.iter().all(|&count| (340..460).contains(&count)), "{seen:?}");
+        assert!(
+            seen.iter().all(|&count| (340..460).contains(&count)),
+            "{seen:?}"
+        );
     }
 
     #[test]
@@ -107,7 +141,12 @@ mod tests {
 
     #[test]
     fn nothing_to_draw_is_legal() {
-        for selection in [Selection::NonzeroAdvantage, Selection::Uniform, Selection::TopReward, Selection::First] {
+        for selection in [
+            Selection::NonzeroAdvantage,
+            Selection::Uniform,
+            Selection::TopReward,
+            Selection::First,
+        ] {
             assert!(drawn(selection, &[], 4, 1).is_empty());
             assert!(drawn(selection, &MANY_RIGHT, 0, 1).is_empty());
             assert!(drawn(selection, &MANY_RIGHT, 99, 1).len() <= 7);

@@ -106,12 +106,27 @@ impl Swarm {
         root: Seed,
         workers: Arc<Workers>,
     ) -> Self {
-        let agent = |(i, policy)| Agent::new(AgentId(i as u16), policy, root.child("agent", i as u64));
+        let agent =
+            |(i, policy)| Agent::new(AgentId(i as u16), policy, root.child("agent", i as u64));
         let held_out = (0..config.eval_questions as u64)
-            .map(|i| tasks.question(tasks.weights(), Split::HeldOut, Seed::new(0).child("held-out", i)))
+            .map(|i| {
+                tasks.question(
+                    tasks.weights(),
+                    Split::HeldOut,
+                    Seed::new(0).child("held-out", i),
+                )
+            })
             .collect();
         let agents = policies.into_iter().enumerate().map(agent).collect();
-        Self { agents, bus: Bus::default(), tasks, config, held_out, root, workers }
+        Self {
+            agents,
+            bus: Bus::default(),
+            tasks,
+            config,
+            held_out,
+            root,
+            workers,
+        }
     }
 
     /// The agents, in the order of their numbers.
@@ -125,7 +140,11 @@ impl Swarm {
     /// # Errors
     /// When a file cannot be written.
     pub fn save(&self, dirs: &[PathBuf]) -> Result<Vec<u64>, weights::Error> {
-        self.agents.iter().zip(dirs).map(|(agent, dir)| agent.save(dir)).collect()
+        self.agents
+            .iter()
+            .zip(dirs)
+            .map(|(agent, dir)| agent.save(dir))
+            .collect()
     }
 
     /// Goes on from there.
@@ -151,12 +170,22 @@ impl Swarm {
     /// J rollouts of the others; updates on all I + J. Where an evaluation is due it comes first, so
     /// that it measures the policy that answers. `watch` is told when a phase begins.
     pub fn step(&mut self, round: u32, mut watch: impl FnMut(Phase)) -> Vec<RoundRecord> {
-        let Self { agents, bus, tasks, config, held_out, root, workers } = self;
+        let Self {
+            agents,
+            bus,
+            tasks,
+            config,
+            held_out,
+            root,
+            workers,
+        } = self;
         let (tasks, config, root) = (&*tasks, &*config, *root);
 
         let evaluations = if evaluates(config, round) {
             watch(Phase::Evaluate);
-            workers.map(agents, |agent| agent.evaluate(round, held_out, config, tasks))
+            workers.map(agents, |agent| {
+                agent.evaluate(round, held_out, config, tasks)
+            })
         } else {
             vec![None; agents.len()]
         };
@@ -170,8 +199,9 @@ impl Swarm {
 
         watch(Phase::Learn);
         let bus = &*bus;
-        let mut records =
-            workers.map(agents, |agent| agent.learn(round, root, config, tasks, &bus.of_others(agent.id())));
+        let mut records = workers.map(agents, |agent| {
+            agent.learn(round, root, config, tasks, &bus.of_others(agent.id()))
+        });
         for (record, evaluation) in records.iter_mut().zip(evaluations) {
             record.eval_reward = evaluation;
         }
@@ -180,6 +210,7 @@ impl Swarm {
 }
 
 fn evaluates(config: &SwarmConfig, round: u32) -> bool {
-    let due = config.eval_every > 0 && ((round - 1).is_multiple_of(config.eval_every) || round == config.rounds);
+    let due = config.eval_every > 0
+        && ((round - 1).is_multiple_of(config.eval_every) || round == config.rounds);
     due && config.eval_questions > 0
 }

@@ -19,7 +19,11 @@ pub enum Split {
 
 /// The part that a question belongs to.
 pub fn split_of(question: &Question) -> Split {
-    if Sha256::digest(&question.text)[0] < 32 { Split::HeldOut } else { Split::Training }
+    if Sha256::digest(&question.text)[0] < 32 {
+        Split::HeldOut
+    } else {
+        Split::Training
+    }
 }
 
 /// Questions drawn until one belongs to the wanted part.
@@ -37,7 +41,9 @@ impl TaskWeights {
         if weights.iter().all(|w| *w >= 0.0) && sum > 0.0 && sum.is_finite() {
             return Ok(Self(weights));
         }
-        Err(format!("found {weights:?}, expected finite numbers of 0 or more, not all 0"))
+        Err(format!(
+            "found {weights:?}, expected finite numbers of 0 or more, not all 0"
+        ))
     }
 
     /// The task at `uniform` in `[0, 1)` of the sum.
@@ -70,8 +76,17 @@ impl Tasks {
     /// # Panics
     /// When there is not one weight a task, or no task.
     pub fn new(tasks: Vec<Box<dyn Task>>, weights: TaskWeights) -> Self {
-        assert!(!tasks.is_empty() && tasks.len() == weights.0.len(), "a swarm needs a task, and each task a weight");
-        Self { entries: tasks.into_iter().map(|task| Entry { task, given: None }).collect(), weights }
+        assert!(
+            !tasks.is_empty() && tasks.len() == weights.0.len(),
+            "a swarm needs a task, and each task a weight"
+        );
+        Self {
+            entries: tasks
+                .into_iter()
+                .map(|task| Entry { task, given: None })
+                .collect(),
+            weights,
+        }
     }
 
     /// The same tasks, with these questions instead of their own. Questions of other tasks are left out.
@@ -89,7 +104,10 @@ impl Tasks {
 
     /// Their names, in order.
     pub fn names(&self) -> Vec<String> {
-        self.entries.iter().map(|entry| entry.task.name().to_owned()).collect()
+        self.entries
+            .iter()
+            .map(|entry| entry.task.name().to_owned())
+            .collect()
     }
 
     /// The weights of the swarm.
@@ -103,12 +121,20 @@ impl Tasks {
     /// When the task has practically no question in this part; see [`Tasks::check_splits`].
     pub fn question(&self, weights: &TaskWeights, split: Split, seed: Seed) -> Question {
         let entry = &self.entries[weights.pick(seed.child("task", 0).rng().uniform())];
-        entry.question(split, seed).unwrap_or_else(|| panic!("task {} has no {split:?} question", entry.task.name()))
+        entry
+            .question(split, seed)
+            .unwrap_or_else(|| panic!("task {} has no {split:?} question", entry.task.name()))
     }
 
     /// Every given question, or where the tasks make their own, `probes` of each part.
     pub fn some_questions(&self, probes: u64) -> impl Iterator<Item = Question> + '_ {
-        let given = self.entries.iter().filter_map(|entry| entry.given.as_ref()).flatten().flatten().cloned();
+        let given = self
+            .entries
+            .iter()
+            .filter_map(|entry| entry.given.as_ref())
+            .flatten()
+            .flatten()
+            .cloned();
         let makes_own = self.entries.iter().any(|entry| entry.given.is_none());
         let fresh = (0..if makes_own { probes } else { 0 }).flat_map(|i| {
             [Split::Training, Split::HeldOut]
@@ -119,7 +145,10 @@ impl Tasks {
 
     /// The score of a completion by this swarm's own verifiers; `None` when it lacks the task.
     pub fn score(&self, question: &Question, completion: &str) -> Option<f64> {
-        let entry = self.entries.iter().find(|entry| entry.task.name() == question.task)?;
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| entry.task.name() == question.task)?;
         Some(score_completion(entry.task.as_ref(), question, completion))
     }
 
@@ -175,7 +204,13 @@ mod tests {
         for (uniform, expected) in [(0.0, 0), (0.24, 0), (0.26, 2), (0.999_999, 2)] {
             assert_eq!(weights.pick(uniform), expected);
         }
-        for bad in [vec![], vec![0.0], vec![1.0, -1.0], vec![f64::NAN], vec![f64::INFINITY]] {
+        for bad in [
+            vec![],
+            vec![0.0],
+            vec![1.0, -1.0],
+            vec![f64::NAN],
+            vec![f64::INFINITY],
+        ] {
             assert!(TaskWeights::new(bad).is_err());
         }
     }

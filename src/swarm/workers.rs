@@ -14,7 +14,10 @@ impl Workers {
     /// When the system gives no thread.
     pub fn new(threads: usize) -> Result<Self, ThreadPoolBuildError> {
         let pool = |_| ThreadPoolBuilder::new().num_threads(1).build();
-        (0..threads.max(1)).map(pool).collect::<Result<_, _>>().map(Self)
+        (0..threads.max(1))
+            .map(pool)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     /// No threads: all work is done where it is asked for, as a GPU wants it.
@@ -28,13 +31,22 @@ impl Workers {
     }
 
     /// Applies `work` to every item; results come in the order of the items.
-    pub fn map<T: Send, R: Send>(&self, items: &mut [T], work: impl Fn(&mut T) -> R + Sync) -> Vec<R> {
+    pub fn map<T: Send, R: Send>(
+        &self,
+        items: &mut [T],
+        work: impl Fn(&mut T) -> R + Sync,
+    ) -> Vec<R> {
         if self.0.is_empty() {
             return items.iter_mut().map(work).collect();
         }
         let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
         let queue = Mutex::new(items.iter_mut().zip(&results));
-        let next = || queue.lock().expect("taking the next item does not panic").next();
+        let next = || {
+            queue
+                .lock()
+                .expect("taking the next item does not panic")
+                .next()
+        };
         std::thread::scope(|scope| {
             for pool in &self.0 {
                 scope.spawn(|| {
@@ -46,8 +58,12 @@ impl Workers {
                 });
             }
         });
-        let taken = results.into_iter().map(|r| r.into_inner().expect("a result has one writer"));
-        taken.map(|r| r.expect("every item was worked on")).collect()
+        let taken = results
+            .into_iter()
+            .map(|r| r.into_inner().expect("a result has one writer"));
+        taken
+            .map(|r| r.expect("every item was worked on"))
+            .collect()
     }
 }
 

@@ -30,7 +30,12 @@ pub struct BaseConversionConfig {
 
 impl Default for BaseConversionConfig {
     fn default() -> Self {
-        Self { min_base: 2, max_base: 16, min_value: 0, max_value: 1000 }
+        Self {
+            min_base: 2,
+            max_base: 16,
+            min_value: 0,
+            max_value: 1000,
+        }
     }
 }
 
@@ -50,11 +55,21 @@ impl BaseConversionConfig {
     pub fn validate(&self) -> Result<(), String> {
         check::range("base", [self.min_base, self.max_base], [2, 36])?;
         if self.min_base == self.max_base {
-            return Err(format!("max_base = {}: expected more than min_base, for two bases", self.max_base));
+            return Err(format!(
+                "max_base = {}: expected more than min_base, for two bases",
+                self.max_base
+            ));
         }
-        check::range("value", [self.min_value, self.max_value], [0, i64::MAX as u64])?;
+        check::range(
+            "value",
+            [self.min_value, self.max_value],
+            [0, i64::MAX as u64],
+        )?;
         if self.min_value == self.max_value {
-            return Err(format!("max_value = {}: expected more than min_value", self.max_value));
+            return Err(format!(
+                "max_value = {}: expected more than min_value",
+                self.max_value
+            ));
         }
         Ok(())
     }
@@ -71,10 +86,21 @@ impl BaseConversion {
     /// The task with a valid configuration.
     pub fn new(config: BaseConversionConfig, scoring: Scoring) -> Self {
         let c = &config;
-        let own = ["decimal_value", "source_base", "target_base", "source_repr", "target_repr"];
-        let difficulty = json!({"base": [c.min_base, c.max_base], "value": [c.min_value, c.max_value]});
+        let own = [
+            "decimal_value",
+            "source_base",
+            "target_base",
+            "source_repr",
+            "target_repr",
+        ];
+        let difficulty =
+            json!({"base": [c.min_base, c.max_base], "value": [c.min_value, c.max_value]});
         let form = Form::new(NAME, &own, difficulty);
-        Self { config, scoring, form }
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 }
 
@@ -93,7 +119,11 @@ impl Task for BaseConversion {
         let target = target + u32::from(target >= source);
 
         let (source_repr, target_repr) = (in_base(value, source), in_base(value, target));
-        let digits = if target > 10 { " Digits above 9 are lower-case letters." } else { "" };
+        let digits = if target > 10 {
+            " Digits above 9 are lower-case letters."
+        } else {
+            ""
+        };
         let mut text = String::with_capacity(source_repr.len() + 80);
         text.push_str("Convert ");
         text.push_str(&source_repr);
@@ -105,16 +135,27 @@ impl Task for BaseConversion {
         text.push_str(digits);
         self.form.question(text, Some(target_repr), move || {
             let (from, to) = (in_base(value, source), in_base(value, target));
-            [value.into(), source.into(), target.into(), from.into(), to.into()]
+            [
+                value.into(),
+                source.into(),
+                target.into(),
+                from.into(),
+                to.into(),
+            ]
         })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        let Some(oracle) = question.answer.as_deref() else {
+            return 0.0;
+        };
         match self.scoring {
             Scoring::ReasoningGym => score::containment(oracle, answer),
             Scoring::Exact => {
-                let base = question.metadata.get("target_base").and_then(serde_json::Value::as_u64);
+                let base = question
+                    .metadata
+                    .get("target_base")
+                    .and_then(serde_json::Value::as_u64);
                 let right = significant_digits(oracle, base);
                 f64::from(right.is_some() && significant_digits(answer, base) == right)
             }
@@ -134,7 +175,10 @@ fn in_base(mut value: u64, base: u32) -> String {
             break;
         }
     }
-    digits[first..].iter().map(|&digit| char::from(digit)).collect()
+    digits[first..]
+        .iter()
+        .map(|&digit| char::from(digit))
+        .collect()
 }
 
 /// The digits in lower case, without the prefix of the base, a plus sign and leading zeros.
@@ -160,7 +204,16 @@ mod tests {
     fn exact(value: u64, base: u32, answer: &str) -> f64 {
         let task = BaseConversion::new(BaseConversionConfig::default(), Scoring::Exact);
         let own = json!({"target_base": base});
-        task.score(&entry(NAME, String::new(), Some(in_base(value, base)), own, json!({})), answer)
+        task.score(
+            &entry(
+                NAME,
+                String::new(),
+                Some(in_base(value, base)),
+                own,
+                json!({}),
+            ),
+            answer,
+        )
     }
 
     #[test]
@@ -177,7 +230,17 @@ mod tests {
         for answer in ["1f", "1F", " 1f ", "0x1f", "0X1F", "001f", "+1f"] {
             assert_eq!(exact(31, 16, answer), 1.0, "{answer:?}");
         }
-        for answer in ["", "0x", "31", "1f1f", "1f 1f", "1f.", "-1f", "0b1f", "the answer is 1f"] {
+        for answer in [
+            "",
+            "0x",
+            "31",
+            "1f1f",
+            "1f 1f",
+            "1f.",
+            "-1f",
+            "0b1f",
+            "the answer is 1f",
+        ] {
             assert_eq!(exact(31, 16, answer), 0.0, "{answer:?}");
         }
         assert_eq!(exact(5, 2, "0b101"), 1.0);
@@ -188,7 +251,14 @@ mod tests {
 
     #[test]
     fn one_base_is_an_error() {
-        let config = BaseConversionConfig { min_base: 7, max_base: 7, ..Default::default() };
-        assert_eq!(config.validate(), Err("max_base = 7: expected more than min_base, for two bases".to_owned()));
+        let config = BaseConversionConfig {
+            min_base: 7,
+            max_base: 7,
+            ..Default::default()
+        };
+        assert_eq!(
+            config.validate(),
+            Err("max_base = 7: expected more than min_base, for two bases".to_owned())
+        );
     }
 }

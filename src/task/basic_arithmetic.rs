@@ -79,7 +79,12 @@ impl Default for BasicArithmeticConfig {
             max_terms: 6,
             min_digits: 1,
             max_digits: 4,
-            operators: vec![Operator::Plus, Operator::Minus, Operator::Times, Operator::Divide],
+            operators: vec![
+                Operator::Plus,
+                Operator::Minus,
+                Operator::Times,
+                Operator::Divide,
+            ],
             allow_parentheses: true,
             allow_negation: true,
             format_style: FormatStyle::Simple,
@@ -129,7 +134,11 @@ impl BasicArithmetic {
         let c = &config;
         let difficulty = json!({"num_terms": [c.min_terms, c.max_terms], "num_digits": [c.min_digits, c.max_digits]});
         let form = Form::new(NAME, &["expression", "num_terms", "num_digits"], difficulty);
-        Self { config, scoring, form }
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 }
 
@@ -160,11 +169,15 @@ impl Task for BasicArithmetic {
         };
         let mut answer = String::with_capacity(20);
         value(&tokens).write(&mut answer);
-        self.form.question(text, Some(answer), move || [expression.into(), terms.into(), digits.into()])
+        self.form.question(text, Some(answer), move || {
+            [expression.into(), terms.into(), digits.into()]
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        let Some(oracle) = question.answer.as_deref() else {
+            return 0.0;
+        };
         match self.scoring {
             Scoring::ReasoningGym => score::containment(oracle, answer),
             Scoring::Exact => score::same_integer(oracle, answer),
@@ -206,18 +219,27 @@ mod tests {
         let task = BasicArithmetic::new(config, Scoring::Exact);
         for seed in 0..20 {
             let question = task.question(Seed::new(seed));
-            assert_eq!(task.score(&question, question.answer.as_deref().unwrap()), 1.0);
+            assert_eq!(
+                task.score(&question, question.answer.as_deref().unwrap()),
+                1.0
+            );
         }
     }
 
     #[test]
     fn spaces_change_the_text_alone() {
         let ask = |whitespace| {
-            let config = BasicArithmeticConfig { whitespace, ..Default::default() };
+            let config = BasicArithmeticConfig {
+                whitespace,
+                ..Default::default()
+            };
             BasicArithmetic::new(config, Scoring::Exact).question(Seed::new(3))
         };
         let (single, none) = (ask(Whitespace::Single), ask(Whitespace::NoSpace));
-        assert_eq!(single.text.split_once(':').unwrap().1.replace(' ', ""), none.text.split_once(": ").unwrap().1);
+        assert_eq!(
+            single.text.split_once(':').unwrap().1.replace(' ', ""),
+            none.text.split_once(": ").unwrap().1
+        );
         assert_eq!(single.answer, none.answer);
         assert_eq!(single.answer, ask(Whitespace::Random).answer);
     }

@@ -35,14 +35,21 @@ pub struct BinaryMatrixConfig {
 
 impl Default for BinaryMatrixConfig {
     fn default() -> Self {
-        Self { min_n: 3, max_n: 10, p_zero: 0.25 }
+        Self {
+            min_n: 3,
+            max_n: 10,
+            p_zero: 0.25,
+        }
     }
 }
 
 impl BinaryMatrixConfig {
     /// What each field may hold, in words.
-    pub const RANGES: &[(&str, &str)] =
-        &[("min_n", "1 to 1000"), ("max_n", "min_n to 1000"), ("p_zero", "more than 0, to 1")];
+    pub const RANGES: &[(&str, &str)] = &[
+        ("min_n", "1 to 1000"),
+        ("max_n", "min_n to 1000"),
+        ("p_zero", "more than 0, to 1"),
+    ];
 
     /// Checks every field.
     ///
@@ -51,7 +58,10 @@ impl BinaryMatrixConfig {
     pub fn validate(&self) -> Result<(), String> {
         check::range("n", [self.min_n, self.max_n], [1, LARGEST])?;
         if !(self.p_zero > 0.0 && self.p_zero <= 1.0) {
-            return Err(format!("p_zero = {}: expected more than 0 and at most 1", self.p_zero));
+            return Err(format!(
+                "p_zero = {}: expected more than 0 and at most 1",
+                self.p_zero
+            ));
         }
         Ok(())
     }
@@ -69,7 +79,11 @@ impl BinaryMatrix {
     pub fn new(config: BinaryMatrixConfig, scoring: Scoring) -> Self {
         let difficulty = json!({"n": [config.min_n, config.max_n], "p_zero": config.p_zero});
         let form = Form::new(NAME, &["matrix", "solution", "n"], difficulty);
-        Self { config, scoring, form }
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 }
 
@@ -92,12 +106,20 @@ impl Task for BinaryMatrix {
         write_lines(&matrix, n, &mut text);
         let mut answer = String::with_capacity(2 * n * n);
         write_lines(&solution, n, &mut answer);
-        let own = move || [nested_lists(&matrix, n), nested_lists(&solution, n), n.into()];
+        let own = move || {
+            [
+                nested_lists(&matrix, n),
+                nested_lists(&solution, n),
+                n.into(),
+            ]
+        };
         self.form.question(text, Some(answer), own)
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        let Some(oracle) = question.answer.as_deref() else {
+            return 0.0;
+        };
         match self.scoring {
             Scoring::ReasoningGym if answer == oracle && !answer.is_empty() => 1.0,
             Scoring::ReasoningGym => match nested::rows(answer) {
@@ -106,7 +128,8 @@ impl Task for BinaryMatrix {
             },
             Scoring::Exact => {
                 let right = numbers(oracle);
-                let given = numbers(&nested::rows(answer.trim()).unwrap_or_else(|| answer.to_owned()));
+                let given =
+                    numbers(&nested::rows(answer.trim()).unwrap_or_else(|| answer.to_owned()));
                 f64::from(right.is_some() && given == right)
             }
         }
@@ -150,16 +173,27 @@ fn write_lines(matrix: &[u32], n: usize, text: &mut String) {
 }
 
 fn nested_lists(matrix: &[u32], n: usize) -> Value {
-    matrix.chunks(n).map(|row| row.iter().copied().collect::<Value>()).collect()
+    matrix
+        .chunks(n)
+        .map(|row| row.iter().copied().collect::<Value>())
+        .collect()
 }
 
 /// The rows of numbers, with any spaces or commas between them; `None` where something else stands there.
 fn numbers(text: &str) -> Option<Vec<Vec<u32>>> {
     let cells = |line: &str| {
-        let words = line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
-        words.map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>()
+        let words = line
+            .split(|c: char| c.is_whitespace() || c == ',')
+            .filter(|word| !word.is_empty());
+        words
+            .map(|word| word.parse().ok())
+            .collect::<Option<Vec<u32>>>()
     };
-    let rows: Vec<Vec<u32>> = text.lines().filter(|line| !line.trim().is_empty()).map(cells).collect::<Option<_>>()?;
+    let rows: Vec<Vec<u32>> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(cells)
+        .collect::<Option<_>>()?;
     (!rows.is_empty()).then_some(rows)
 }
 
@@ -170,15 +204,25 @@ mod tests {
 
     #[test]
     fn distances_agree_with_a_search_of_all_zeros() {
-        let task = BinaryMatrix::new(BinaryMatrixConfig { p_zero: 0.05, ..Default::default() }, Scoring::Exact);
+        let task = BinaryMatrix::new(
+            BinaryMatrixConfig {
+                p_zero: 0.05,
+                ..Default::default()
+            },
+            Scoring::Exact,
+        );
         for i in 0..200 {
             let metadata = task.question(Seed::new(i)).metadata;
             let matrix: Vec<Vec<u32>> = serde_json::from_value(metadata["matrix"].clone()).unwrap();
-            let solution: Vec<Vec<u32>> = serde_json::from_value(metadata["solution"].clone()).unwrap();
+            let solution: Vec<Vec<u32>> =
+                serde_json::from_value(metadata["solution"].clone()).unwrap();
             let cells = || (0..matrix.len()).flat_map(|r| (0..matrix.len()).map(move |c| (r, c)));
             for (r, c) in cells() {
                 let zeros = cells().filter(|&(y, x)| matrix[y][x] == 0);
-                let nearest = zeros.map(|(y, x)| y.abs_diff(r) + x.abs_diff(c)).min().unwrap();
+                let nearest = zeros
+                    .map(|(y, x)| y.abs_diff(r) + x.abs_diff(c))
+                    .min()
+                    .unwrap();
                 assert_eq!(solution[r][c] as usize, nearest);
             }
         }
@@ -186,10 +230,22 @@ mod tests {
 
     #[test]
     fn scores_of_other_notations() {
-        let question = entry(NAME, String::new(), Some("0 1\n1 0".to_owned()), json!({}), json!({}));
+        let question = entry(
+            NAME,
+            String::new(),
+            Some("0 1\n1 0".to_owned()),
+            json!({}),
+            json!({}),
+        );
         let check = |answer: &str, library: f64, exact: f64| {
-            let score = |scoring| BinaryMatrix::new(BinaryMatrixConfig::default(), scoring).score(&question, answer);
-            assert_eq!((score(Scoring::ReasoningGym), score(Scoring::Exact)), (library, exact), "{answer:?}");
+            let score = |scoring| {
+                BinaryMatrix::new(BinaryMatrixConfig::default(), scoring).score(&question, answer)
+            };
+            assert_eq!(
+                (score(Scoring::ReasoningGym), score(Scoring::Exact)),
+                (library, exact),
+                "{answer:?}"
+            );
         };
         check("0 1\n1 0", 1.0, 1.0);
         check("0 1\n1 0\n", 0.0, 1.0);

@@ -87,8 +87,13 @@ catalog! {
 
 /// Says which names there are, and which one may have been meant.
 fn unknown(name: &str) -> String {
-    let closest = NAMES.iter().min_by_key(|known| edits(name, known)).filter(|known| edits(name, known) <= 3);
-    let hint = closest.map(|known| format!(", did you mean {known:?}?")).unwrap_or_default();
+    let closest = NAMES
+        .iter()
+        .min_by_key(|known| edits(name, known))
+        .filter(|known| edits(name, known) <= 3);
+    let hint = closest
+        .map(|known| format!(", did you mean {known:?}?"))
+        .unwrap_or_default();
     format!("unknown task {name:?}{hint} (tasks: {})", NAMES.join(", "))
 }
 
@@ -113,7 +118,11 @@ mod tests {
 
     #[test]
     fn unknown_names_get_a_hint() {
-        let message = |name| build(name, &TaskConfigs::default(), Scoring::Exact).err().unwrap();
+        let message = |name| {
+            build(name, &TaskConfigs::default(), Scoring::Exact)
+                .err()
+                .unwrap()
+        };
         assert!(message("basic_arithmetics").starts_with(
             "unknown task \"basic_arithmetics\", did you mean \"basic_arithmetic\"? (tasks: basic_arithmetic, "
         ));
@@ -123,10 +132,15 @@ mod tests {
     #[test]
     fn every_field_has_a_range() {
         for name in NAMES {
-            let configs: TaskConfigs = serde_json::from_value(serde_json::json!({*name: {}})).unwrap();
+            let configs: TaskConfigs =
+                serde_json::from_value(serde_json::json!({*name: {}})).unwrap();
             let table = serde_json::to_value(&configs).unwrap();
             let mut known: Vec<String> = table[name].as_object().unwrap().keys().cloned().collect();
-            let mut listed: Vec<String> = fields(name).unwrap().iter().map(|f| f.name.to_owned()).collect();
+            let mut listed: Vec<String> = fields(name)
+                .unwrap()
+                .iter()
+                .map(|f| f.name.to_owned())
+                .collect();
             known.sort();
             listed.sort();
             assert_eq!(known, listed, "{name}");
@@ -137,10 +151,20 @@ mod tests {
     #[test]
     fn bad_fields_are_named_with_their_task() {
         let configs: TaskConfigs = toml::from_str("[binary_matrix]\np_zero = 0.0").unwrap();
-        let message = build("binary_matrix", &configs, Scoring::Exact).err().unwrap();
-        assert_eq!(message, "binary_matrix: p_zero = 0: expected more than 0 and at most 1");
-        let unknown = toml::from_str::<TaskConfigs>("[binary_matrix]\nzeros = 1").unwrap_err().to_string();
-        assert!(unknown.contains("zeros") && unknown.contains("p_zero"), "{unknown}");
+        let message = build("binary_matrix", &configs, Scoring::Exact)
+            .err()
+            .unwrap();
+        assert_eq!(
+            message,
+            "binary_matrix: p_zero = 0: expected more than 0 and at most 1"
+        );
+        let unknown = toml::from_str::<TaskConfigs>("[binary_matrix]\nzeros = 1")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            unknown.contains("zeros") && unknown.contains("p_zero"),
+            "{unknown}"
+        );
     }
 
     #[test]

@@ -11,10 +11,14 @@ pub(super) fn range<T: PartialOrd + Display>(
     [lowest, highest]: [T; 2],
 ) -> Result<(), String> {
     if min < lowest || min > highest {
-        return Err(format!("min_{name} = {min}: expected {lowest} to {highest}"));
+        return Err(format!(
+            "min_{name} = {min}: expected {lowest} to {highest}"
+        ));
     }
     if max < min || max > highest {
-        return Err(format!("max_{name} = {max}: expected {min} (min_{name}) to {highest}"));
+        return Err(format!(
+            "max_{name} = {max}: expected {min} (min_{name}) to {highest}"
+        ));
     }
     Ok(())
 }
@@ -26,8 +30,17 @@ mod tests {
     #[test]
     fn messages_name_field_value_and_range() {
         assert_eq!(range("n", [1, 5], [1, 9]), Ok(()));
-        assert_eq!(range("n", [0, 5], [1, 9]), Err("min_n = 0: expected 1 to 9".to_owned()));
-        assert_eq!(range("n", [3, 2], [1, 9]), Err("max_n = 2: expected 3 (min_n) to 9".to_owned()));
-        assert_eq!(range("n", [3, 10], [1, 9]), Err("max_n = 10: expected 3 (min_n) to 9".to_owned()));
+        assert_eq!(
+            range("n", [0, 5], [1, 9]),
+            Err("min_n = 0: expected 1 to 9".to_owned())
+        );
+        assert_eq!(
+            range("n", [3, 2], [1, 9]),
+            Err("max_n = 2: expected 3 (min_n) to 9".to_owned())
+        );
+        assert_eq!(
+            range("n", [3, 10], [1, 9]),
+            Err("max_n = 10: expected 3 (min_n) to 9".to_owned())
+        );
     }
 }

@@ -39,20 +39,42 @@ pub struct Attribute {
     pub kind: Kind,
 }
 
-const fn integers(name: &'static str, field: &'static str, kind: Kind, levels: &'static [i64]) -> Attribute {
-    Attribute { name, field, levels: Levels::Integers(levels), kind }
+const fn integers(
+    name: &'static str,
+    field: &'static str,
+    kind: Kind,
+    levels: &'static [i64],
+) -> Attribute {
+    Attribute {
+        name,
+        field,
+        levels: Levels::Integers(levels),
+        kind,
+    }
 }
 
 use Kind::{Interval, Range, Scalar};
 
-const BASIC_ARITHMETIC: &[Attribute] =
-    &[integers("num_terms", "terms", Range, &[2, 3, 4, 5, 6]), integers("num_digits", "digits", Range, &[1, 2, 3, 4])];
+const BASIC_ARITHMETIC: &[Attribute] = &[
+    integers("num_terms", "terms", Range, &[2, 3, 4, 5, 6]),
+    integers("num_digits", "digits", Range, &[1, 2, 3, 4]),
+];
 const BASE_CONVERSION: &[Attribute] = &[
     integers("base", "base", Interval, &[2, 9, 18, 27, 36]),
-    integers("value", "value", Interval, &[1_000, 10_000, 100_000, 1_000_000]),
+    integers(
+        "value",
+        "value",
+        Interval,
+        &[1_000, 10_000, 100_000, 1_000_000],
+    ),
 ];
 const BINARY_MATRIX: &[Attribute] = &[
-    Attribute { name: "p_zero", field: "p_zero", levels: Levels::Numbers(&[0.5, 0.25, 0.1, 0.05]), kind: Scalar },
+    Attribute {
+        name: "p_zero",
+        field: "p_zero",
+        levels: Levels::Numbers(&[0.5, 0.25, 0.1, 0.05]),
+        kind: Scalar,
+    },
     integers("n", "n", Range, &[10, 25, 50, 100]),
 ];
 const ARC_1D: &[Attribute] = &[integers("size", "size", Range, &[10, 25, 50, 100])];
@@ -67,18 +89,39 @@ const FRACTION_SIMPLIFICATION: &[Attribute] = &[
     integers("factor", "factor", Interval, &[1, 10, 100, 1_000]),
 ];
 const DECIMAL_ARITHMETIC: &[Attribute] = &[
-    integers("decimal_places", "num_decimal_places", Interval, &[2, 4, 6, 8]),
+    integers(
+        "decimal_places",
+        "num_decimal_places",
+        Interval,
+        &[2, 4, 6, 8],
+    ),
     integers("precision", "precision", Scalar, &[6, 8, 10, 12]),
     integers("num_terms", "terms", Range, &[2, 5, 8, 10]),
 ];
 const CALENDAR_ARITHMETIC: &[Attribute] = &[
-    Attribute { name: "tasks", field: "tasks", levels: Levels::Names(CALENDAR_KINDS), kind: Scalar },
-    integers("offset_upper_bound", "offset_upper_bound", Scalar, &[30, 100, 250, 365]),
+    Attribute {
+        name: "tasks",
+        field: "tasks",
+        levels: Levels::Names(CALENDAR_KINDS),
+        kind: Scalar,
+    },
+    integers(
+        "offset_upper_bound",
+        "offset_upper_bound",
+        Scalar,
+        &[30, 100, 250, 365],
+    ),
 ];
 const CALENDAR_KINDS: &[&[&str]] = &[
     &["weekday_of_date"],
     &["weekday_of_date", "is_leap_year", "weekday_offset"],
-    &["weekday_of_date", "is_leap_year", "weekday_offset", "count_days", "count_business_days"],
+    &[
+        "weekday_of_date",
+        "is_leap_year",
+        "weekday_offset",
+        "count_days",
+        "count_business_days",
+    ],
     &[
         "weekday_of_date",
         "is_leap_year",
@@ -135,14 +178,20 @@ impl Attribute {
         match self.kind {
             Scalar => vec![(self.field.to_owned(), self.levels.value(level))],
             Range => vec![(min, self.levels.value(0)), (max, self.levels.value(level))],
-            Interval => vec![(min, self.levels.value(0)), (max, self.levels.value(level + 1))],
+            Interval => vec![
+                (min, self.levels.value(0)),
+                (max, self.levels.value(level + 1)),
+            ],
         }
     }
 }
 
 /// The fields of a task's configuration with every attribute at this level, capped at its highest.
 pub fn at_level(task: &str, level: usize) -> Map<String, Value> {
-    attributes(task).iter().flat_map(|attribute| attribute.fields(level)).collect()
+    attributes(task)
+        .iter()
+        .flat_map(|attribute| attribute.fields(level))
+        .collect()
 }
 
 #[cfg(test)]
@@ -151,15 +200,24 @@ mod tests {
 
     #[test]
     fn levels_by_hand() {
-        assert_eq!(Value::from(at_level("arc_1d", 1)), json!({"min_size": 10, "max_size": 25}));
+        assert_eq!(
+            Value::from(at_level("arc_1d", 1)),
+            json!({"min_size": 10, "max_size": 25})
+        );
         assert_eq!(
             Value::from(at_level("base_conversion", 0)),
             json!({"min_base": 2, "max_base": 9, "min_value": 1000, "max_value": 10_000})
         );
         assert_eq!(Value::from(at_level("base_conversion", 9))["max_base"], 36);
-        assert_eq!(Value::from(at_level("binary_matrix", 2)), json!({"p_zero": 0.1, "min_n": 10, "max_n": 50}));
+        assert_eq!(
+            Value::from(at_level("binary_matrix", 2)),
+            json!({"p_zero": 0.1, "min_n": 10, "max_n": 50})
+        );
         assert_eq!(at_level("bf", 7)["difficulty"], 3);
-        assert_eq!(at_level("calendar_arithmetic", 0)["tasks"], json!(["weekday_of_date"]));
+        assert_eq!(
+            at_level("calendar_arithmetic", 0)["tasks"],
+            json!(["weekday_of_date"])
+        );
         assert!(at_level("chess", 0).is_empty());
     }
 }

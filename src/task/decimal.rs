@@ -47,15 +47,25 @@ impl Text {
             let minus = chars.next_if(|c| matches!(c, '+' | '-')) == Some('-');
             let mut size = 0_i64;
             chars.peek()?;
-            while let Some(digit) = chars.next_if(|&c| python::digit(c).is_some()).and_then(python::digit) {
-                size = size.saturating_mul(10).saturating_add(digit.into()).min(2 * LARGEST_EXPONENT);
+            while let Some(digit) = chars
+                .next_if(|&c| python::digit(c).is_some())
+                .and_then(python::digit)
+            {
+                size = size
+                    .saturating_mul(10)
+                    .saturating_add(digit.into())
+                    .min(2 * LARGEST_EXPONENT);
             }
             if size > LARGEST_EXPONENT {
                 return None;
             }
             exponent += if minus { -size } else { size };
         }
-        chars.next().is_none().then_some(Self { negative, digits, exponent })
+        chars.next().is_none().then_some(Self {
+            negative,
+            digits,
+            exponent,
+        })
     }
 
     /// Digits after the decimal point.
@@ -70,16 +80,26 @@ impl Text {
 
     /// Power of ten of the digit after the first one: the number is below `10^` this.
     fn size(&self) -> i64 {
-        if self.digits.is_empty() { i64::MIN } else { self.digits.len() as i64 + self.exponent }
+        if self.digits.is_empty() {
+            i64::MIN
+        } else {
+            self.digits.len() as i64 + self.exponent
+        }
     }
 
     /// The number times `10^places`, where it has few digits and is whole.
     fn small(&self, places: i64) -> Option<i128> {
-        let zeros = self.exponent.checked_add(places).and_then(|zeros| u32::try_from(zeros).ok())?;
+        let zeros = self
+            .exponent
+            .checked_add(places)
+            .and_then(|zeros| u32::try_from(zeros).ok())?;
         if self.digits.len() as u64 + u64::from(zeros) > 36 {
             return None;
         }
-        let whole = self.digits.iter().fold(0_i128, |whole, digit| whole * 10 + i128::from(*digit));
+        let whole = self
+            .digits
+            .iter()
+            .fold(0_i128, |whole, digit| whole * 10 + i128::from(*digit));
         let sign = if self.negative { -1 } else { 1 };
         Some(sign * whole * 10_i128.pow(zeros))
     }
@@ -90,7 +110,11 @@ impl Text {
         let kept = (self.digits.len() as i64 + shift.min(0)).max(0) as usize;
         let kept = kept.min(self.digits.len());
         let whole = BigInt::from_radix_be(Sign::Plus, &self.digits[..kept], 10).unwrap_or_default();
-        let whole = if self.digits.is_empty() { whole } else { whole * power_of_ten(shift.max(0) as u32) };
+        let whole = if self.digits.is_empty() {
+            whole
+        } else {
+            whole * power_of_ten(shift.max(0) as u32)
+        };
         let exact = self.digits[kept..].iter().all(|&digit| digit == 0);
         match (self.negative, exact) {
             (false, _) => (whole, exact),
@@ -135,7 +159,10 @@ impl Plain {
                 _ => return None,
             }
         }
-        (count > 0).then_some(Self { digits: if negative { -size } else { size }, places })
+        (count > 0).then_some(Self {
+            digits: if negative { -size } else { size },
+            places,
+        })
     }
 
     /// The number times `10^places`, which must leave no decimals.
@@ -160,7 +187,10 @@ pub(super) fn is_near(candidate: &Text, oracle: &Text, tolerance: i64, places: i
         return near;
     }
     let range = -(LONGEST_ORACLE as i64)..=LONGEST_ORACLE as i64;
-    if oracle.digits.len() > LONGEST_ORACLE || !range.contains(&oracle.exponent) || !range.contains(&places) {
+    if oracle.digits.len() > LONGEST_ORACLE
+        || !range.contains(&oracle.exponent)
+        || !range.contains(&places)
+    {
         return false;
     }
     let reach = oracle.size().max(0).max(20 - places) + 2;
@@ -172,7 +202,11 @@ pub(super) fn is_near(candidate: &Text, oracle: &Text, tolerance: i64, places: i
     let tolerance = BigInt::from(tolerance) * power_of_ten((places_used - places) as u32);
     // Rounded down; the number itself is up to 1 above where digits were cut off.
     let (candidate, exact) = candidate.scaled(places_used);
-    let above = if exact { candidate.clone() } else { &candidate + 1 };
+    let above = if exact {
+        candidate.clone()
+    } else {
+        &candidate + 1
+    };
     candidate >= &oracle - &tolerance && above <= oracle + tolerance
 }
 
@@ -208,9 +242,20 @@ impl Fraction {
         let (quotient, rest) = (&up / &down, &up % &down);
         let sticky = rest != BigInt::ZERO;
         // One more digit that is not 0 stands for all that is cut off.
-        let tail =
-            if sticky { BigInt::from(if self.numerator.sign() == Sign::Minus { -1 } else { 1 }) } else { BigInt::ZERO };
-        Rounded { coefficient: quotient * 10 + tail, exponent: -shift - 1 }.settle(precision)
+        let tail = if sticky {
+            BigInt::from(if self.numerator.sign() == Sign::Minus {
+                -1
+            } else {
+                1
+            })
+        } else {
+            BigInt::ZERO
+        };
+        Rounded {
+            coefficient: quotient * 10 + tail,
+            exponent: -shift - 1,
+        }
+        .settle(precision)
     }
 
     fn combined(&self, other: &Self, sign: i32) -> Self {
@@ -224,13 +269,17 @@ impl Fraction {
     /// True where the two are at most half of `10^-places` apart.
     pub(super) fn is_within_half(&self, other: &Self, places: u32) -> bool {
         let apart = self.combined(other, -1);
-        apart.numerator.magnitude() * (power_of_ten(places) * 2_i32).magnitude() <= *apart.denominator.magnitude()
+        apart.numerator.magnitude() * (power_of_ten(places) * 2_i32).magnitude()
+            <= *apart.denominator.magnitude()
     }
 }
 
 impl Number for Fraction {
     fn new(raw: i64, places: u32) -> Self {
-        Self { numerator: raw.into(), denominator: power_of_ten(places) }
+        Self {
+            numerator: raw.into(),
+            denominator: power_of_ten(places),
+        }
     }
 
     fn plus(&self, other: &Self, sign: i32) -> Option<Self> {
@@ -238,19 +287,34 @@ impl Number for Fraction {
     }
 
     fn times(&self, other: &Self) -> Option<Self> {
-        let (numerator, denominator) = (&self.numerator * &other.numerator, &self.denominator * &other.denominator);
-        Some(Self { numerator, denominator })
+        let (numerator, denominator) = (
+            &self.numerator * &other.numerator,
+            &self.denominator * &other.denominator,
+        );
+        Some(Self {
+            numerator,
+            denominator,
+        })
     }
 
     fn over(&self, other: &Self) -> Option<Self> {
         if other.numerator == BigInt::ZERO {
             return None;
         }
-        let (n, d) = (&self.numerator * &other.denominator, &self.denominator * &other.numerator);
+        let (n, d) = (
+            &self.numerator * &other.denominator,
+            &self.denominator * &other.numerator,
+        );
         Some(if d.sign() == Sign::Minus {
-            Self { numerator: -n, denominator: -d }
+            Self {
+                numerator: -n,
+                denominator: -d,
+            }
         } else {
-            Self { numerator: n, denominator: d }
+            Self {
+                numerator: n,
+                denominator: d,
+            }
         })
     }
 }
@@ -278,22 +342,37 @@ impl Rounded {
             std::cmp::Ordering::Greater => true,
         };
         if up {
-            quotient += if self.coefficient.sign() == Sign::Minus { -1 } else { 1 };
+            quotient += if self.coefficient.sign() == Sign::Minus {
+                -1
+            } else {
+                1
+            };
         }
-        Self { coefficient: quotient, exponent: self.exponent + cut }.settle(precision)
+        Self {
+            coefficient: quotient,
+            exponent: self.exponent + cut,
+        }
+        .settle(precision)
     }
 
     /// The same number as a fraction.
     pub(super) fn fraction(&self) -> Fraction {
         let up = power_of_ten(self.exponent.max(0) as u32);
         let down = power_of_ten((-self.exponent).max(0) as u32);
-        Fraction { numerator: &self.coefficient * up, denominator: down }
+        Fraction {
+            numerator: &self.coefficient * up,
+            denominator: down,
+        }
     }
 
     /// The number in plain digits, without zeros at the end of its decimals.
     pub(super) fn text(&self) -> String {
         let negative = self.coefficient.sign() == Sign::Minus;
-        plain_text(negative, self.coefficient.magnitude().to_string(), self.exponent)
+        plain_text(
+            negative,
+            self.coefficient.magnitude().to_string(),
+            self.exponent,
+        )
     }
 }
 
@@ -310,7 +389,10 @@ pub(super) fn plain_text(negative: bool, mut digits: String, exponent: i64) -> S
     let part = digits[whole..].trim_end_matches('0');
     if !part.is_empty() {
         text.push('.');
-        text.extend(std::iter::repeat_n('0', decimals.saturating_sub(digits.len())));
+        text.extend(std::iter::repeat_n(
+            '0',
+            decimals.saturating_sub(digits.len()),
+        ));
         text.push_str(part);
     }
     text
@@ -327,11 +409,15 @@ mod tests {
 
     #[test]
     fn texts_that_python_reads() {
-        for text in ["5", " +5.\n", "5.0", "0.5e1", "50E-1", "５", "0_5", "_5_", "5.e+0", "05.00"] {
+        for text in [
+            "5", " +5.\n", "5.0", "0.5e1", "50E-1", "５", "0_5", "_5_", "5.e+0", "05.00",
+        ] {
             assert!(near(text, "5", 0, 3), "{text:?}");
         }
-        for text in ["", " ", ".", "-", "e5", "5e", "5e+", "5,0", "$5", "5 0", "5..", "NaN", "inf", "--5", "5e1.0", "x"]
-        {
+        for text in [
+            "", " ", ".", "-", "e5", "5e", "5e+", "5,0", "$5", "5 0", "5..", "NaN", "inf", "--5",
+            "5e1.0", "x",
+        ] {
             assert_eq!(Text::read(text), None, "{text:?}");
         }
     }
@@ -340,8 +426,16 @@ mod tests {
     fn distances_at_the_edge() {
         assert!(near("1.001", "1", 1, 3) && near("0.999", "1", 1, 3));
         assert!(!near("1.00100000000000000001", "1", 1, 3) && !near("0.99899999", "1", 1, 3));
-        assert!(near("-1.001", "-1", 1, 3) && !near("-1.0010001", "-1", 1, 3) && !near("-1.001", "1", 1, 3));
-        assert!(near("0.0004999", "0", 5, 4) && !near("0.00050001", "0", 5, 4) && near("-0.0005", "0", 5, 4));
+        assert!(
+            near("-1.001", "-1", 1, 3)
+                && !near("-1.0010001", "-1", 1, 3)
+                && !near("-1.001", "1", 1, 3)
+        );
+        assert!(
+            near("0.0004999", "0", 5, 4)
+                && !near("0.00050001", "0", 5, 4)
+                && near("-0.0005", "0", 5, 4)
+        );
         assert!(near("1e-999999999", "0.001", 1, 3) && near("-1e-999999999", "0.001", 2, 3));
         assert!(!near("1e999999999", "0.001", 1, 3) && near("0e999999999", "0.001", 1, 3));
         assert!(!near("1e99999999999999999999999", "1", 1, 3));
@@ -353,7 +447,10 @@ mod tests {
     #[test]
     fn rounding_is_half_to_even() {
         let check = |n: i64, d: i64, precision, expected: &str| {
-            let fraction = Fraction { numerator: n.into(), denominator: d.into() };
+            let fraction = Fraction {
+                numerator: n.into(),
+                denominator: d.into(),
+            };
             assert_eq!(fraction.rounded(precision).text(), expected, "{n}/{d}");
         };
         check(1, 3, 5, "0.33333");

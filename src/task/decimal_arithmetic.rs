@@ -41,7 +41,13 @@ pub struct DecimalArithmeticConfig {
 
 impl Default for DecimalArithmeticConfig {
     fn default() -> Self {
-        Self { min_num_decimal_places: 3, max_num_decimal_places: 3, min_terms: 2, max_terms: 6, precision: 12 }
+        Self {
+            min_num_decimal_places: 3,
+            max_num_decimal_places: 3,
+            min_terms: 2,
+            max_terms: 6,
+            precision: 12,
+        }
     }
 }
 
@@ -90,21 +96,32 @@ impl DecimalArithmetic {
             "num_terms": [c.min_terms, c.max_terms],
         });
         let form = Form::new(NAME, &["decimal_places", "num_terms"], difficulty);
-        Self { config, scoring, form }
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 
     /// The rounded value of an expression, where the exact value and the one rounded step by step agree.
     fn answer(&self, tokens: &[Token]) -> Option<String> {
-        let (places, precision) = (self.config.max_num_decimal_places as u32, self.config.precision as u32);
+        let (places, precision) = (
+            self.config.max_num_decimal_places as u32,
+            self.config.precision as u32,
+        );
         if let Some(answer) = small_answer(tokens, places as i32, precision as i32) {
             return answer;
         }
         let exact: Fraction = evaluate(tokens, &Some)?;
         let value = exact.rounded(precision);
         let written = value.fraction();
-        let by_step: Fraction = evaluate(tokens, &|value: Fraction| Some(value.rounded(precision).fraction()))?;
-        let shown = exact.numerator.magnitude() * power_of_ten(places).magnitude() >= *exact.denominator.magnitude();
-        let agree = written.is_within_half(&exact, places) && by_step.is_within_half(&written, places);
+        let by_step: Fraction = evaluate(tokens, &|value: Fraction| {
+            Some(value.rounded(precision).fraction())
+        })?;
+        let shown = exact.numerator.magnitude() * power_of_ten(places).magnitude()
+            >= *exact.denominator.magnitude();
+        let agree =
+            written.is_within_half(&exact, places) && by_step.is_within_half(&written, places);
         (agree && shown).then(|| value.text())
     }
 }
@@ -129,9 +146,13 @@ impl Task for DecimalArithmetic {
             let exact: Fraction = evaluate(&tokens, &Some).expect("a sum divides by nothing");
             exact.rounded(c.precision as u32).text()
         });
-        let places = tokens
-            .iter()
-            .filter_map(|token| if let Token::Number { places, .. } = token { Some(*places) } else { None });
+        let places = tokens.iter().filter_map(|token| {
+            if let Token::Number { places, .. } = token {
+                Some(*places)
+            } else {
+                None
+            }
+        });
         let places = places.max().unwrap_or(0).max(1);
         let mut text = written(
             110 + 4 * tokens.len(),
@@ -142,24 +163,37 @@ impl Task for DecimalArithmetic {
         );
         tokens.iter().for_each(|token| token.write(&mut text));
         text.push_str(" = ?");
-        self.form.question(text, Some(answer), move || [places.into(), terms.into()])
+        self.form
+            .question(text, Some(answer), move || [places.into(), terms.into()])
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        let Some(oracle) = question.answer.as_deref() else {
+            return 0.0;
+        };
         let places = self.config.max_num_decimal_places;
         if self.scoring == Scoring::ReasoningGym {
             return f64::from(is_near_as_read(answer, oracle, places));
         }
-        let Some(oracle) = Text::read(oracle) else { return 0.0 };
+        let Some(oracle) = Text::read(oracle) else {
+            return 0.0;
+        };
         let answer = python::strip(answer);
-        let unsigned = answer.strip_prefix('\u{2212}').filter(|rest| !rest.starts_with(['+', '-']));
-        let read = unsigned.map_or_else(|| Text::read(answer), |rest| Text::read(&format!("-{rest}")));
+        let unsigned = answer
+            .strip_prefix('\u{2212}')
+            .filter(|rest| !rest.starts_with(['+', '-']));
+        let read = unsigned.map_or_else(
+            || Text::read(answer),
+            |rest| Text::read(&format!("-{rest}")),
+        );
         // The oracle itself may be off by half of its last digit, where it was rounded.
         let (tolerance, places) = if oracle.significant() as i64 >= self.config.precision {
             let last = oracle.decimals().max(places + 1);
             let half = 5 * 10_i64.saturating_pow((last - places - 1).min(17) as u32);
-            (half.saturating_add(1), places + 1 + (last - places - 1).min(17))
+            (
+                half.saturating_add(1),
+                places + 1 + (last - places - 1).min(17),
+            )
         } else {
             (5, places + 1)
         };
@@ -211,12 +245,20 @@ impl Token {
     }
 }
 
-const OPERATORS: [Operator; 4] = [Operator::Plus, Operator::Minus, Operator::Times, Operator::Divide];
+const OPERATORS: [Operator; 4] = [
+    Operator::Plus,
+    Operator::Minus,
+    Operator::Times,
+    Operator::Divide,
+];
 
 /// A number above 0, 10 at most.
 fn number(rng: &mut Rng, c: &DecimalArithmeticConfig) -> Token {
     let places = rng.int(c.min_num_decimal_places, c.max_num_decimal_places) as u32;
-    Token::Number { raw: rng.int(1, 10 * 10_i64.pow(places)), places }
+    Token::Number {
+        raw: rng.int(1, 10 * 10_i64.pow(places)),
+        places,
+    }
 }
 
 /// So many numbers, split at random, every part in brackets or not.
@@ -238,9 +280,15 @@ fn expression(rng: &mut Rng, c: &DecimalArithmeticConfig, terms: i64, tokens: &m
 fn plain_sum(rng: &mut Rng, c: &DecimalArithmeticConfig, terms: i64) -> Vec<Token> {
     let mut tokens = vec![number(rng, c)];
     for i in 1..terms {
-        let Some(total): Option<Fraction> = evaluate(&tokens, &Some) else { return tokens };
+        let Some(total): Option<Fraction> = evaluate(&tokens, &Some) else {
+            return tokens;
+        };
         let positive = total.numerator > BigInt::ZERO;
-        let operator = if positive && i > 1 { Operator::Minus } else { Operator::Plus };
+        let operator = if positive && i > 1 {
+            Operator::Minus
+        } else {
+            Operator::Plus
+        };
         tokens.extend([Token::Operator(operator), number(rng, c)]);
     }
     tokens
@@ -254,7 +302,11 @@ fn small_answer(tokens: &[Token], places: i32, precision: i32) -> Option<Option<
         value.rounded(precision)
     })?;
     // Where nothing was rounded the value is exact.
-    let exact = if all_fit.get() { by_step } else { evaluate(tokens, &Some)? };
+    let exact = if all_fit.get() {
+        by_step
+    } else {
+        evaluate(tokens, &Some)?
+    };
     let value = exact.rounded(precision)?;
     if !value.reaches(places) {
         return None;
@@ -282,10 +334,15 @@ fn sum<N: Number>(tokens: &mut Tokens, step: &impl Fn(N) -> Option<N>) -> Option
 
 fn product<N: Number>(tokens: &mut Tokens, step: &impl Fn(N) -> Option<N>) -> Option<N> {
     let mut value = factor(tokens, step)?;
-    while let Some(Token::Operator(operator @ (Operator::Times | Operator::Divide))) = tokens.peek() {
+    while let Some(Token::Operator(operator @ (Operator::Times | Operator::Divide))) = tokens.peek()
+    {
         tokens.next();
         let right = factor(tokens, step)?;
-        value = step(if *operator == Operator::Times { value.times(&right)? } else { value.over(&right)? })?;
+        value = step(if *operator == Operator::Times {
+            value.times(&right)?
+        } else {
+            value.over(&right)?
+        })?;
     }
     Some(value)
 }
@@ -314,16 +371,44 @@ mod tests {
 
     #[test]
     fn exact_wants_every_asked_decimal() {
-        let question = |oracle: &str| entry(NAME, String::new(), Some(oracle.to_owned()), json!({}), json!({}));
+        let question = |oracle: &str| {
+            entry(
+                NAME,
+                String::new(),
+                Some(oracle.to_owned()),
+                json!({}),
+                json!({}),
+            )
+        };
         let score = |oracle, answer| {
             let config = DecimalArithmeticConfig::default();
-            let [library, exact] = [Scoring::ReasoningGym, Scoring::Exact].map(|scoring| task(&config, scoring));
-            (library.score(&question(oracle), answer), exact.score(&question(oracle), answer))
+            let [library, exact] =
+                [Scoring::ReasoningGym, Scoring::Exact].map(|scoring| task(&config, scoring));
+            (
+                library.score(&question(oracle), answer),
+                exact.score(&question(oracle), answer),
+            )
         };
-        for answer in ["4.86090396050", "4.861", "4.8609", " +4.861\n", "48.609e-1", "4.8609039605"] {
+        for answer in [
+            "4.86090396050",
+            "4.861",
+            "4.8609",
+            " +4.861\n",
+            "48.609e-1",
+            "4.8609039605",
+        ] {
             assert_eq!(score("4.86090396050", answer), (1.0, 1.0), "{answer:?}");
         }
-        for answer in ["4.86", "4.8614039606", "4.862", "5", "", "4.861.", "4.861 4.861", "NaN"] {
+        for answer in [
+            "4.86",
+            "4.8614039606",
+            "4.862",
+            "5",
+            "",
+            "4.861.",
+            "4.861 4.861",
+            "NaN",
+        ] {
             assert_eq!(score("4.86090396050", answer).1, 0.0, "{answer:?}");
         }
         assert_eq!(score("-1.5", "\u{2212}1.500"), (0.0, 1.0));
@@ -344,21 +429,38 @@ mod tests {
                 max_terms: 8,
                 precision: 10,
             },
-            DecimalArithmeticConfig { max_terms: 50, min_terms: 50, ..base.clone() },
+            DecimalArithmeticConfig {
+                max_terms: 50,
+                min_terms: 50,
+                ..base.clone()
+            },
             DecimalArithmeticConfig {
                 min_num_decimal_places: 0,
                 max_num_decimal_places: 0,
                 precision: 2,
                 ..base.clone()
             },
-            DecimalArithmeticConfig { min_num_decimal_places: 17, max_num_decimal_places: 17, precision: 19, ..base },
+            DecimalArithmeticConfig {
+                min_num_decimal_places: 17,
+                max_num_decimal_places: 17,
+                precision: 19,
+                ..base
+            },
         ];
         for config in settings {
             for seed in 0..60 {
                 let question = task(&config, Scoring::Exact).question(Seed::new(seed));
                 let right = question.answer.as_deref().unwrap();
-                assert_eq!(task(&config, Scoring::Exact).score(&question, right), 1.0, "{question:?}");
-                assert_eq!(task(&config, Scoring::ReasoningGym).score(&question, right), 1.0, "{question:?}");
+                assert_eq!(
+                    task(&config, Scoring::Exact).score(&question, right),
+                    1.0,
+                    "{question:?}"
+                );
+                assert_eq!(
+                    task(&config, Scoring::ReasoningGym).score(&question, right),
+                    1.0,
+                    "{question:?}"
+                );
             }
         }
     }
@@ -368,15 +470,56 @@ mod tests {
         let number = |raw| Token::Number { raw, places: 1 };
         let op = Token::Operator;
         let check = |tokens: &[Token], expected: &str| {
-            assert_eq!(evaluate::<Fraction>(tokens, &Some).unwrap().rounded(12).text(), expected);
-            assert_eq!(evaluate::<Quotient>(tokens, &Some).unwrap().rounded(12).unwrap().text(), expected);
+            assert_eq!(
+                evaluate::<Fraction>(tokens, &Some)
+                    .unwrap()
+                    .rounded(12)
+                    .text(),
+                expected
+            );
+            assert_eq!(
+                evaluate::<Quotient>(tokens, &Some)
+                    .unwrap()
+                    .rounded(12)
+                    .unwrap()
+                    .text(),
+                expected
+            );
         };
-        check(&[number(10), op(Operator::Plus), number(20), op(Operator::Times), number(35)], "8");
-        check(&[number(10), op(Operator::Minus), number(20), op(Operator::Minus), number(35)], "-4.5");
-        let bracket = [Token::Open, number(10), op(Operator::Plus), number(20), Token::Close];
+        check(
+            &[
+                number(10),
+                op(Operator::Plus),
+                number(20),
+                op(Operator::Times),
+                number(35),
+            ],
+            "8",
+        );
+        check(
+            &[
+                number(10),
+                op(Operator::Minus),
+                number(20),
+                op(Operator::Minus),
+                number(35),
+            ],
+            "-4.5",
+        );
+        let bracket = [
+            Token::Open,
+            number(10),
+            op(Operator::Plus),
+            number(20),
+            Token::Close,
+        ];
         check(&bracket, "3");
         let mut text = String::new();
-        Token::Number { raw: 2005, places: 3 }.write(&mut text);
+        Token::Number {
+            raw: 2005,
+            places: 3,
+        }
+        .write(&mut text);
         assert_eq!(text, "2.005");
     }
 }

@@ -60,8 +60,12 @@ fn sum(tokens: &mut std::slice::Iter<Token>) -> Integer {
     let mut term = factor(tokens);
     loop {
         match tokens.next() {
-            Some(Token::Operator(Operator::Plus)) => total += std::mem::replace(&mut term, factor(tokens)),
-            Some(Token::Operator(Operator::Minus)) => total += std::mem::replace(&mut term, -factor(tokens)),
+            Some(Token::Operator(Operator::Plus)) => {
+                total += std::mem::replace(&mut term, factor(tokens))
+            }
+            Some(Token::Operator(Operator::Minus)) => {
+                total += std::mem::replace(&mut term, -factor(tokens))
+            }
             Some(Token::Operator(Operator::Times)) => term *= factor(tokens),
             Some(Token::Operator(Operator::Divide)) => term /= factor(tokens),
             _ => return total + term,
@@ -104,11 +108,17 @@ impl Writer<'_> {
     fn append(&mut self, tokens: &mut Vec<Token>, count: i64) {
         let start = tokens.len();
         let only_division = self.joining().next().is_none();
-        let left = if only_division { 1 } else { self.rng.int(1, count) };
+        let left = if only_division {
+            1
+        } else {
+            self.rng.int(1, count)
+        };
         self.left_part(tokens, left);
         if left < count {
             match *self.rng.choose(self.operators) {
-                Operator::Divide if only_division => self.division_chain(tokens, start, count - left),
+                Operator::Divide if only_division => {
+                    self.division_chain(tokens, start, count - left)
+                }
                 Operator::Divide => self.division(tokens, start, count - left),
                 operator => {
                     tokens.push(Token::Operator(operator));
@@ -120,7 +130,10 @@ impl Writer<'_> {
 
     /// The operators other than division.
     fn joining(&self) -> impl Iterator<Item = Operator> {
-        self.operators.iter().copied().filter(|operator| *operator != Operator::Divide)
+        self.operators
+            .iter()
+            .copied()
+            .filter(|operator| *operator != Operator::Divide)
     }
 
     /// A bracket, or numbers without a division.
@@ -157,12 +170,19 @@ impl Writer<'_> {
         }
         let right = tokens.len();
         self.append(tokens, count - 1);
-        let additive = [Operator::Plus, Operator::Minus].into_iter().find(|o| self.operators.contains(o));
+        let additive = [Operator::Plus, Operator::Minus]
+            .into_iter()
+            .find(|o| self.operators.contains(o));
         match additive {
-            Some(operator) if is_one_bracket(&tokens[right..]) => self.correct(tokens, right, &dividend, operator),
+            Some(operator) if is_one_bracket(&tokens[right..]) => {
+                self.correct(tokens, right, &dividend, operator)
+            }
             _ => {
                 let joining = additive.unwrap_or(Operator::Times);
-                tokens.splice(right..right, [self.divisor(&dividend), Token::Operator(joining)]);
+                tokens.splice(
+                    right..right,
+                    [self.divisor(&dividend), Token::Operator(joining)],
+                );
             }
         }
     }
@@ -185,16 +205,32 @@ impl Writer<'_> {
 
     /// Adds a last number to the bracket that starts there, by plus or minus, that makes its value a divisor of
     /// the dividend.
-    fn correct(&mut self, tokens: &mut Vec<Token>, bracket: usize, dividend: &Integer, operator: Operator) {
+    fn correct(
+        &mut self,
+        tokens: &mut Vec<Token>,
+        bracket: usize,
+        dividend: &Integer,
+        operator: Operator,
+    ) {
         let value = value(&tokens[bracket..]);
         let wanted = if value == Integer::ZERO {
             Integer::from(1_i64)
         } else {
-            self.rng.choose(&dividend.common_divisor(&value).divisors()).clone()
+            self.rng
+                .choose(&dividend.common_divisor(&value).divisors())
+                .clone()
         };
         let negated = tokens[bracket] == Token::Open { negated: true };
-        let missing = if negated { value - wanted } else { wanted - value };
-        let last = if operator == Operator::Minus { -missing } else { missing };
+        let missing = if negated {
+            value - wanted
+        } else {
+            wanted - value
+        };
+        let last = if operator == Operator::Minus {
+            -missing
+        } else {
+            missing
+        };
         tokens.pop();
         tokens.extend([Token::Operator(operator), Token::Number(last), Token::Close]);
     }
@@ -226,13 +262,17 @@ mod tests {
         fn factor(tokens: &mut std::slice::Iter<Token>) -> Integer {
             match tokens.next() {
                 Some(Token::Number(number)) => number.clone(),
-                Some(Token::Open { negated }) => check_exact(tokens) * Integer::from(if *negated { -1 } else { 1_i64 }),
+                Some(Token::Open { negated }) => {
+                    check_exact(tokens) * Integer::from(if *negated { -1 } else { 1_i64 })
+                }
                 other => panic!("{other:?} is no factor"),
             }
         }
         let mut terms = vec![factor(tokens)];
         while let Some(token) = tokens.next() {
-            let Token::Operator(operator) = token else { break };
+            let Token::Operator(operator) = token else {
+                break;
+            };
             let right = factor(tokens);
             match operator {
                 Operator::Plus => terms.push(right),
@@ -247,27 +287,45 @@ mod tests {
                 }
             }
         }
-        terms.into_iter().fold(Integer::ZERO, |sum, term| sum + term)
+        terms
+            .into_iter()
+            .fold(Integer::ZERO, |sum, term| sum + term)
     }
 
     #[test]
     fn divisions_are_exact_and_only_the_given_operators_occur() {
         use Operator::{Divide, Minus, Plus, Times};
-        let sets: [&[Operator]; 6] =
-            [&[Plus, Minus, Times, Divide], &[Divide], &[Times, Divide], &[Minus, Divide], &[Plus, Divide], &[Times]];
+        let sets: [&[Operator]; 6] = [
+            &[Plus, Minus, Times, Divide],
+            &[Divide],
+            &[Times, Divide],
+            &[Minus, Divide],
+            &[Plus, Divide],
+            &[Times],
+        ];
         for (i, operators) in sets.iter().enumerate() {
             for count in 1..=10 {
                 for brackets in [true, false] {
                     for seed in 0..60 {
                         let mut rng = Seed::new(seed).child("set", i as u64).rng();
                         let literals = if seed % 2 == 0 { [-99, 99] } else { [0, 9] };
-                        let mut writer = Writer { rng: &mut rng, operators, brackets, negation: true, literals };
+                        let mut writer = Writer {
+                            rng: &mut rng,
+                            operators,
+                            brackets,
+                            negation: true,
+                            literals,
+                        };
                         let tokens = writer.terms(count);
                         assert_eq!(check_exact(&mut tokens.iter()), value(&tokens));
-                        let numbers = tokens.iter().filter(|t| matches!(t, Token::Number(_))).count();
+                        let numbers = tokens
+                            .iter()
+                            .filter(|t| matches!(t, Token::Number(_)))
+                            .count();
                         assert_eq!(numbers as i64, count);
                         assert!(brackets || !tokens.contains(&Token::Close));
-                        let known = |t: &Token| !matches!(t, Token::Operator(o) if !operators.contains(o));
+                        let known =
+                            |t: &Token| !matches!(t, Token::Operator(o) if !operators.contains(o));
                         assert!(tokens.iter().all(known));
                     }
                 }

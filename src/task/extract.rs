@@ -18,7 +18,9 @@ fn last_tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let mut rest = text;
     let mut found = None;
     while let Some((_, after_open)) = rest.split_once(&open) {
-        let Some((inside, after_close)) = after_open.split_once(&close) else { break };
+        let Some((inside, after_close)) = after_open.split_once(&close) else {
+            break;
+        };
         found = Some(inside);
         rest = after_close;
     }
@@ -42,7 +44,11 @@ mod tests {
             assert_eq!(raw, case["raw"].as_str(), "{line}");
             assert_eq!(raw.map(strip), case["stripped"].as_str(), "{line}");
             if case["tag"] == "answer" {
-                assert_eq!(extract_answer(completion).as_deref(), case["stripped"].as_str(), "{line}");
+                assert_eq!(
+                    extract_answer(completion).as_deref(),
+                    case["stripped"].as_str(),
+                    "{line}"
+                );
             }
         }
         assert_eq!(cases.lines().count(), 29);
@@ -50,7 +56,10 @@ mod tests {
 
     #[test]
     fn white_space_is_pythons() {
-        assert_eq!(extract_answer("<answer>\u{1f}\u{a0}5\u{1c}</answer>").as_deref(), Some("5"));
+        assert_eq!(
+            extract_answer("<answer>\u{1f}\u{a0}5\u{1c}</answer>").as_deref(),
+            Some("5")
+        );
     }
 
     #[test]
@@ -59,7 +68,10 @@ mod tests {
         assert_eq!(extract_answer(&"<answer>".repeat(many)), None);
         assert_eq!(extract_answer(&"</answer>".repeat(many)), None);
         assert_eq!(extract_answer(&"<".repeat(many)), None);
-        assert_eq!(extract_answer(&"<answer> </answer>".repeat(many)).as_deref(), Some(""));
+        assert_eq!(
+            extract_answer(&"<answer> </answer>".repeat(many)).as_deref(),
+            Some("")
+        );
         let spaces = format!("<answer>{}5</answer>", " ".repeat(many));
         assert_eq!(extract_answer(&spaces).as_deref(), Some("5"));
     }

@@ -22,7 +22,10 @@ impl Form {
         metadata.insert("source_index".to_owned(), 0.into());
         metadata.extend(own.iter().map(|key| ((*key).to_owned(), Value::Null)));
         metadata.insert("difficulty".to_owned(), difficulty);
-        Self { task, metadata: Arc::new(metadata) }
+        Self {
+            task,
+            metadata: Arc::new(metadata),
+        }
     }
 
     /// A question; `own` makes the values of the task's own keys, in their order.
@@ -35,10 +38,19 @@ impl Form {
         let form = Arc::clone(&self.metadata);
         let metadata = Metadata::later(move || {
             let mut metadata = Map::clone(&form);
-            metadata.values_mut().skip(COMMON).zip(own()).for_each(|(gap, value)| *gap = value);
+            metadata
+                .values_mut()
+                .skip(COMMON)
+                .zip(own())
+                .for_each(|(gap, value)| *gap = value);
             metadata
         });
-        Question { task: self.task.into(), text, answer, metadata }
+        Question {
+            task: self.task.into(),
+            text,
+            answer,
+            metadata,
+        }
     }
 }
 

@@ -81,8 +81,19 @@ pub struct FractionSimplificationConfig {
 
 impl Default for FractionSimplificationConfig {
     fn default() -> Self {
-        let styles = vec![Style::Plain, Style::LatexInline, Style::LatexFrac, Style::LatexDfrac];
-        Self { min_value: 1, max_value: 1000, min_factor: 1, max_factor: 100, styles }
+        let styles = vec![
+            Style::Plain,
+            Style::LatexInline,
+            Style::LatexFrac,
+            Style::LatexDfrac,
+        ];
+        Self {
+            min_value: 1,
+            max_value: 1000,
+            min_factor: 1,
+            max_factor: 100,
+            styles,
+        }
     }
 }
 
@@ -93,7 +104,10 @@ impl FractionSimplificationConfig {
         ("max_value", "more than min_value, to 10^9"),
         ("min_factor", "1 to 10^9"),
         ("max_factor", "min_factor to 10^9"),
-        ("styles", "some of plain, latex_inline, latex_frac, latex_dfrac"),
+        (
+            "styles",
+            "some of plain, latex_inline, latex_frac, latex_dfrac",
+        ),
     ];
 
     /// Checks every field.
@@ -103,7 +117,10 @@ impl FractionSimplificationConfig {
     pub fn validate(&self) -> Result<(), String> {
         check::range("value", [self.min_value, self.max_value], [1, LARGEST])?;
         if self.min_value == self.max_value {
-            return Err(format!("max_value = {}: expected more than min_value, to {LARGEST}", self.max_value));
+            return Err(format!(
+                "max_value = {}: expected more than min_value, to {LARGEST}",
+                self.max_value
+            ));
         }
         check::range("factor", [self.min_factor, self.max_factor], [1, LARGEST])?;
         if self.styles.is_empty() {
@@ -117,7 +134,10 @@ impl FractionSimplificationConfig {
     /// A fraction between 0 and 1, in lowest terms.
     fn simple(&self, rng: &mut Rng) -> (i64, i64) {
         for _ in 0..MOST_DRAWS {
-            let (a, b) = (rng.int(self.min_value, self.max_value), rng.int(self.min_value, self.max_value));
+            let (a, b) = (
+                rng.int(self.min_value, self.max_value),
+                rng.int(self.min_value, self.max_value),
+            );
             let common = greatest_common_divisor(a, b);
             let (low, high) = (a.min(b) / common, a.max(b) / common);
             if low >= self.min_value {
@@ -148,9 +168,14 @@ impl FractionSimplification {
             "style",
             "factor",
         ];
-        let difficulty = json!({"value": [c.min_value, c.max_value], "factor": [c.min_factor, c.max_factor]});
+        let difficulty =
+            json!({"value": [c.min_value, c.max_value], "factor": [c.min_factor, c.max_factor]});
         let form = Form::new(NAME, &own, difficulty);
-        Self { config, scoring, form }
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 }
 
@@ -173,15 +198,23 @@ impl Task for FractionSimplification {
         let mut answer = String::with_capacity(32);
         style.write(n, d, &mut answer);
         self.form.question(text, Some(answer), move || {
-            [up.into(), down.into(), n.into(), d.into(), factor.into(), style.name().into(), factor.into()]
+            [
+                up.into(),
+                down.into(),
+                n.into(),
+                d.into(),
+                factor.into(),
+                style.name().into(),
+                factor.into(),
+            ]
         })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
         let stored = |key: &str| match question.metadata.get(key) {
-            Some(Value::Number(number)) => {
-                number.as_u64().map_or_else(|| python::int(&number.to_string()), |n| Some(n.into()))
-            }
+            Some(Value::Number(number)) => number
+                .as_u64()
+                .map_or_else(|| python::int(&number.to_string()), |n| Some(n.into())),
             _ => None,
         };
         let right = stored("simplified_numerator").zip(stored("simplified_denominator"));
@@ -192,7 +225,8 @@ impl Task for FractionSimplification {
             None => NO_FRACTION,
             Some(pair) if Some(&pair) == right.as_ref() => 1.0,
             Some((ref n, ref d))
-                if stored("numerator").as_ref() == Some(n) || stored("denominator").as_ref() == Some(d) =>
+                if stored("numerator").as_ref() == Some(n)
+                    || stored("denominator").as_ref() == Some(d) =>
             {
                 HALF_UNCHANGED
             }
@@ -201,7 +235,11 @@ impl Task for FractionSimplification {
     }
 
     fn score_missing(&self) -> f64 {
-        if self.scoring == Scoring::Exact { 0.0 } else { NO_FRACTION }
+        if self.scoring == Scoring::Exact {
+            0.0
+        } else {
+            NO_FRACTION
+        }
     }
 }
 
@@ -231,13 +269,20 @@ fn library_reads(text: &str) -> Option<(BigInt, BigInt)> {
 fn person_reads(text: &str) -> Option<(BigInt, BigInt)> {
     let mut text = python::strip(text);
     for (open, close) in [("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")] {
-        if let Some(inside) = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)) {
+        if let Some(inside) = text
+            .strip_prefix(open)
+            .and_then(|rest| rest.strip_suffix(close))
+        {
             text = python::strip(inside);
             break;
         }
     }
     if let Some((n, d, rest)) = latex_fraction(text, &["\\frac", "\\dfrac", "\\tfrac"]) {
-        return if rest.is_empty() { Some((python::int(n)?, python::int(d)?)) } else { None };
+        return if rest.is_empty() {
+            Some((python::int(n)?, python::int(d)?))
+        } else {
+            None
+        };
     }
     match text.split_once(['/', '\u{2044}', '\u{2215}']) {
         Some((n, d)) => Some((python::int(n)?, python::int(d)?)),
@@ -247,7 +292,10 @@ fn person_reads(text: &str) -> Option<(BigInt, BigInt)> {
 
 /// Numerator, denominator and the rest of a text that starts with `\frac{..}{..}`, digits in the braces.
 fn latex_fraction<'a>(text: &'a str, commands: &[&str]) -> Option<(&'a str, &'a str, &'a str)> {
-    let starts = |command: &&str| text.get(..command.len()).is_some_and(|head| head.eq_ignore_ascii_case(command));
+    let starts = |command: &&str| {
+        text.get(..command.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(command))
+    };
     let command = commands.iter().find(|command| starts(command))?;
     let (n, rest) = braced_digits(&text[command.len()..])?;
     let (d, rest) = braced_digits(rest)?;
@@ -255,9 +303,16 @@ fn latex_fraction<'a>(text: &'a str, commands: &[&str]) -> Option<(&'a str, &'a 
 }
 
 fn braced_digits(text: &str) -> Option<(&str, &str)> {
-    let inside = text.trim_start_matches(python::is_space).strip_prefix('{')?.trim_start_matches(python::is_space);
-    let end = inside.find(|c| python::digit(c).is_none()).filter(|&end| end > 0)?;
-    let rest = inside[end..].trim_start_matches(python::is_space).strip_prefix('}')?;
+    let inside = text
+        .trim_start_matches(python::is_space)
+        .strip_prefix('{')?
+        .trim_start_matches(python::is_space);
+    let end = inside
+        .find(|c| python::digit(c).is_none())
+        .filter(|&end| end > 0)?;
+    let rest = inside[end..]
+        .trim_start_matches(python::is_space)
+        .strip_prefix('}')?;
     Some((&inside[..end], rest))
 }
 
@@ -269,13 +324,26 @@ mod tests {
     fn scores(answer: &str) -> (f64, f64) {
         let own = json!({"numerator": 30, "denominator": 40, "simplified_numerator": 3, "simplified_denominator": 4});
         let question = entry(NAME, String::new(), Some("3/4".to_owned()), own, json!({}));
-        let score = |scoring| FractionSimplification::new(FractionSimplificationConfig::default(), scoring);
-        (score(Scoring::ReasoningGym).score(&question, answer), score(Scoring::Exact).score(&question, answer))
+        let score =
+            |scoring| FractionSimplification::new(FractionSimplificationConfig::default(), scoring);
+        (
+            score(Scoring::ReasoningGym).score(&question, answer),
+            score(Scoring::Exact).score(&question, answer),
+        )
     }
 
     #[test]
     fn the_same_fraction_in_many_notations() {
-        for answer in ["3/4", " 3 / 4\n", "$3/4$", "$\\frac{3}{4}$", "\\dfrac {3} { 4 }", "$$3/4$$", "03/4", "+3/+4"] {
+        for answer in [
+            "3/4",
+            " 3 / 4\n",
+            "$3/4$",
+            "$\\frac{3}{4}$",
+            "\\dfrac {3} { 4 }",
+            "$$3/4$$",
+            "03/4",
+            "+3/+4",
+        ] {
             assert_eq!(scores(answer), (1.0, 1.0), "{answer:?}");
         }
         for answer in ["\\tfrac{3}{4}", "\\(\\frac{3}{4}\\)", "\\[3/4\\]", "3⁄4"] {
@@ -308,15 +376,23 @@ mod tests {
     fn one_may_be_written_without_a_denominator() {
         let own = json!({"simplified_numerator": 1, "simplified_denominator": 1});
         let question = entry(NAME, String::new(), Some("1/1".to_owned()), own, json!({}));
-        let task = FractionSimplification::new(FractionSimplificationConfig::default(), Scoring::Exact);
-        assert_eq!((task.score(&question, "1"), task.score(&question, "1/1")), (1.0, 1.0));
+        let task =
+            FractionSimplification::new(FractionSimplificationConfig::default(), Scoring::Exact);
+        assert_eq!(
+            (task.score(&question, "1"), task.score(&question, "1/1")),
+            (1.0, 1.0)
+        );
         assert_eq!(task.score(&question, "2/2"), 0.0);
     }
 
     #[test]
     fn fractions_are_in_lowest_terms_after_and_not_before() {
         for (min_value, max_value) in [(1, 1000), (500, 520), (7, 8), (1, 2)] {
-            let config = FractionSimplificationConfig { min_value, max_value, ..Default::default() };
+            let config = FractionSimplificationConfig {
+                min_value,
+                max_value,
+                ..Default::default()
+            };
             let task = FractionSimplification::new(config, Scoring::Exact);
             for seed in 0..300 {
                 let metadata = task.question(Seed::new(seed)).metadata;

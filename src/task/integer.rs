@@ -181,20 +181,33 @@ mod tests {
         assert_eq!(-above.clone(), least);
         assert_eq!(least.clone() / -one.clone(), above);
         assert_eq!((above.clone() * above.clone()) / above.clone(), above);
-        assert_eq!(above.common_divisor(&Integer::from(6_i64)), Integer::from(2_i64));
+        assert_eq!(
+            above.common_divisor(&Integer::from(6_i64)),
+            Integer::from(2_i64)
+        );
         assert_eq!(least.common_divisor(&Integer::ZERO), above);
     }
 
     #[test]
     fn divisors_come_in_pairs() {
-        let list = |n: i64| Integer::from(n).divisors().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let list = |n: i64| {
+            Integer::from(n)
+                .divisors()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         assert_eq!(list(1), "1");
         assert_eq!(list(-12), "1 12 2 6 3 4");
         assert_eq!(list(36), "1 36 2 18 3 12 4 9 6");
         assert_eq!(list(97), "1 97");
         let large = Integer::from(i64::MAX) * Integer::from(3_i64);
         assert_eq!(
-            large.divisors()[2..4].iter().map(ToString::to_string).collect::<Vec<_>>(),
+            large.divisors()[2..4]
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
             ["3", "9223372036854775807"]
         );
     }

@@ -61,7 +61,10 @@ pub enum Scoring {
 
 /// The score of a whole completion: of what stands in its last `<answer>` tags, or for no answer.
 pub fn score_completion(task: &dyn Task, question: &Question, completion: &str) -> f64 {
-    extract_answer(completion).map_or_else(|| task.score_missing(), |answer| task.score(question, &answer))
+    extract_answer(completion).map_or_else(
+        || task.score_missing(),
+        |answer| task.score(question, &answer),
+    )
 }
 
 /// A question with the metadata that every task has and its own, for tests of scores.
@@ -80,5 +83,10 @@ fn entry(
         metadata.extend(own);
     }
     metadata.insert("difficulty".to_owned(), difficulty);
-    Question { task: task.to_owned().into(), text, answer, metadata: metadata.into() }
+    Question {
+        task: task.to_owned().into(),
+        text,
+        answer,
+        metadata: metadata.into(),
+    }
 }

@@ -16,7 +16,10 @@ enum Literal<'a> {
 ///
 /// A string counts as the sequence of its characters.
 pub(super) fn rows(text: &str) -> Option<String> {
-    let mut reader = Reader { rest: text, depth: 0 };
+    let mut reader = Reader {
+        rest: text,
+        depth: 0,
+    };
     reader.skip_blank(true);
     let literal = reader.item_or_tuple(None)?;
     reader.skip_blank(true);
@@ -117,12 +120,17 @@ impl<'a> Reader<'a> {
 
     /// Digits without leading zeros; all zeros is the integer 0.
     fn integer(&mut self) -> Option<Literal<'a>> {
-        let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         self.rest = rest;
         match digits.trim_start_matches('0') {
             "" if !digits.is_empty() => Some(Literal::Integer("0")),
-            significant if significant == digits && !digits.is_empty() => Some(Literal::Integer(digits)),
+            significant if significant == digits && !digits.is_empty() => {
+                Some(Literal::Integer(digits))
+            }
             _ => None,
         }
     }

@@ -17,12 +17,21 @@ pub(super) fn containment(oracle: &str, answer: &str) -> f64 {
 /// True where the part stands in the text: `str::contains`, without its preparations for a part of
 /// some ten characters.
 fn contains(text: &str, part: &str) -> bool {
-    let Some((head, tail)) = part.as_bytes().split_first_chunk::<8>().filter(|_| part.len() < 128) else {
+    let Some((head, tail)) = part
+        .as_bytes()
+        .split_first_chunk::<8>()
+        .filter(|_| part.len() < 128)
+    else {
         return text.contains(part);
     };
     let head = u64::from_ne_bytes(*head);
-    let starts = |at: &[u8]| at.first_chunk().is_some_and(|first| u64::from_ne_bytes(*first) == head);
-    text.as_bytes().windows(part.len()).any(|at| starts(at) && at[8..] == *tail)
+    let starts = |at: &[u8]| {
+        at.first_chunk()
+            .is_some_and(|first| u64::from_ne_bytes(*first) == head)
+    };
+    text.as_bytes()
+        .windows(part.len())
+        .any(|at| starts(at) && at[8..] == *tail)
 }
 
 /// 1 where both texts are the same integer, however it is written, else 0.
@@ -30,7 +39,9 @@ pub(super) fn same_integer(oracle: &str, answer: &str) -> f64 {
     let read = |text: &str| {
         let text = python::strip(text);
         match text.strip_prefix('\u{2212}') {
-            Some(digits) if digits.starts_with(|c| python::digit(c).is_some()) => python::int(digits).map(|n| -n),
+            Some(digits) if digits.starts_with(|c| python::digit(c).is_some()) => {
+                python::int(digits).map(|n| -n)
+            }
             _ => python::int(text),
         }
     };
@@ -47,7 +58,10 @@ mod tests {
     #[test]
     fn containment_by_hand() {
         let check = |oracle: &str, answer: &str, expected: f64| {
-            assert!((containment(oracle, answer) - expected).abs() < 1e-12, "{oracle:?} {answer:?}");
+            assert!(
+                (containment(oracle, answer) - expected).abs() < 1e-12,
+                "{oracle:?} {answer:?}"
+            );
         };
         check("5", "5", 1.0);
         check("5", " 5 ", 1.0 / 3.0);

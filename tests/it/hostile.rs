@@ -4,7 +4,9 @@ use sapo::policy::{Decoding, Policy, ScriptedPolicy, TrainingRollout, UpdateStat
 use sapo::record::RoundRecord;
 use sapo::rollout::{AgentId, Completion, FinishReason, Question, Rollout, ScaleRewards};
 use sapo::seed::Seed;
-use sapo::swarm::{Mix, QuestionStream, Selection, Swarm, SwarmConfig, TaskWeights, Tasks, Workers};
+use sapo::swarm::{
+    Mix, QuestionStream, Selection, Swarm, SwarmConfig, TaskWeights, Tasks, Workers,
+};
 use sapo::task::Scoring;
 use sapo::task::catalog::{NAMES, TaskConfigs, build};
 use serde_json::{Map, Value, json};
@@ -14,11 +16,22 @@ use std::collections::BTreeMap;
 struct Liar(ScriptedPolicy, fn(&[Rollout]) -> Vec<Rollout>);
 
 impl Policy for Liar {
-    fn complete(&mut self, questions: &[Question], n: usize, decoding: &Decoding, seed: Seed) -> Vec<Vec<Completion>> {
+    fn complete(
+        &mut self,
+        questions: &[Question],
+        n: usize,
+        decoding: &Decoding,
+        seed: Seed,
+    ) -> Vec<Vec<Completion>> {
         self.0.complete(questions, n, decoding, seed)
     }
 
-    fn update(&mut self, training: &[TrainingRollout<'_>], decoding: &Decoding, seed: Seed) -> UpdateStats {
+    fn update(
+        &mut self,
+        training: &[TrainingRollout<'_>],
+        decoding: &Decoding,
+        seed: Seed,
+    ) -> UpdateStats {
         self.0.update(training, decoding, seed)
     }
 
@@ -36,7 +49,11 @@ impl Policy for Liar {
 }
 
 fn completion(text: &str) -> Completion {
-    Completion { text: text.into(), finish_reason: FinishReason::Stop, tokens: Vec::new() }
+    Completion {
+        text: text.into(),
+        finish_reason: FinishReason::Stop,
+        tokens: Vec::new(),
+    }
 }
 
 fn nested(depth: usize) -> Value {
@@ -51,8 +68,11 @@ fn garbage(own: &[Rollout]) -> Vec<Rollout> {
         change(&mut rollout.question);
         rollout
     };
-    let metadata =
-        |value: Value| question(&move |q| q.metadata = Map::from_iter([("premises".to_owned(), value.clone())]).into());
+    let metadata = |value: Value| {
+        question(&move |q| {
+            q.metadata = Map::from_iter([("premises".to_owned(), value.clone())]).into()
+        })
+    };
     let big = "x".repeat(1 << 20);
     let mut all = vec![
         question(&|q| q.task = "chess".into()),
@@ -62,12 +82,25 @@ fn garbage(own: &[Rollout]) -> Vec<Rollout> {
         metadata(Value::from(big.clone())),
         metadata((0..100_000).collect()),
         metadata(nested(100)),
-        Rollout { completions: Vec::new(), ..honest.clone() },
-        Rollout { completions: vec![completion(&big)], ..honest.clone() },
-        Rollout { completions: vec![completion("<answer>1</answer>"); 5000], ..honest.clone() },
+        Rollout {
+            completions: Vec::new(),
+            ..honest.clone()
+        },
+        Rollout {
+            completions: vec![completion(&big)],
+            ..honest.clone()
+        },
+        Rollout {
+            completions: vec![completion("<answer>1</answer>"); 5000],
+            ..honest.clone()
+        },
     ];
     // under another's name, a thousand times over
-    all.extend((0..1000).map(|_| Rollout { author: AgentId(0), completions: Vec::new(), ..honest.clone() }));
+    all.extend((0..1000).map(|_| Rollout {
+        author: AgentId(0),
+        completions: Vec::new(),
+        ..honest.clone()
+    }));
     all
 }
 
@@ -77,16 +110,40 @@ fn nothing(_: &[Rollout]) -> Vec<Rollout> {
 
 /// Rollouts that are sane in size and mad in content: each is scored, none may do harm.
 fn mad(own: &[Rollout]) -> Vec<Rollout> {
-    let texts =
-        ["\0", "\u{2028}", "<answer>", "</answer><answer>", "<answer>\u{fffd}</answer>", "¬¬¬(", "[[[[", "9e999", ""];
-    let values = [json!(null), json!([]), json!({"a": [1, {"b": -1e308}]}), json!("\u{0}"), json!(1e308), nested(20)];
+    let texts = [
+        "\0",
+        "\u{2028}",
+        "<answer>",
+        "</answer><answer>",
+        "<answer>\u{fffd}</answer>",
+        "¬¬¬(",
+        "[[[[",
+        "9e999",
+        "",
+    ];
+    let values = [
+        json!(null),
+        json!([]),
+        json!({"a": [1, {"b": -1e308}]}),
+        json!("\u{0}"),
+        json!(1e308),
+        nested(20),
+    ];
     own.iter()
         .enumerate()
         .map(|(i, rollout)| {
-            let metadata = rollout.question.metadata.keys().map(|key| (key.clone(), values[i % values.len()].clone()));
+            let metadata = rollout
+                .question
+                .metadata
+                .keys()
+                .map(|key| (key.clone(), values[i % values.len()].clone()));
             let metadata: Map<String, Value> = metadata.collect();
             Rollout {
-                question: Question { metadata: metadata.into(), answer: None, ..rollout.question.clone() },
+                question: Question {
+                    metadata: metadata.into(),
+                    answer: None,
+                    ..rollout.question.clone()
+                },
                 completions: texts.iter().map(|text| completion(text)).collect(),
                 ..rollout.clone()
             }
@@ -96,35 +153,69 @@ fn mad(own: &[Rollout]) -> Vec<Rollout> {
 
 /// Three rounds of honest agents and one that shows the others something else: the records of all.
 fn records(share: fn(&[Rollout]) -> Vec<Rollout>) -> Vec<RoundRecord> {
-    let tasks = NAMES.iter().map(|name| build(name, &TaskConfigs::default(), Scoring::ReasoningGym).unwrap()).collect();
+    let tasks = NAMES
+        .iter()
+        .map(|name| build(name, &TaskConfigs::default(), Scoring::ReasoningGym).unwrap())
+        .collect();
     let tasks = Tasks::new(tasks, TaskWeights::new(vec![1.0; NAMES.len()]).unwrap());
     let mut policies: Vec<Box<dyn Policy>> = Vec::new();
     policies.extend((0..3).map(|_| Box::new(ScriptedPolicy::with_skill(0.4)) as Box<dyn Policy>));
     policies.push(Box::new(Liar(ScriptedPolicy::with_skill(0.4), share)));
     let config = SwarmConfig {
-        mix: Mix { local: 4, external: 4 },
+        mix: Mix {
+            local: 4,
+            external: 4,
+        },
         selection: Selection::Uniform,
         max_redraws: 0,
         questions: QuestionStream::Independent,
         num_generations: 4,
-        decoding: Decoding { temperature: 1.0, top_k: 0, top_p: 1.0, max_completion_length: 200 },
+        decoding: Decoding {
+            temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            max_completion_length: 200,
+        },
         scale_rewards: ScaleRewards::Group,
         eval_questions: 4,
         eval_every: 1,
         rounds: 3,
         specialists: BTreeMap::new(),
     };
-    let mut swarm = Swarm::new(policies, tasks, config, Seed::new(3), Workers::new(1).unwrap().into());
-    (1..=3).flat_map(|round| swarm.step(round, |_| ())).collect()
+    let mut swarm = Swarm::new(
+        policies,
+        tasks,
+        config,
+        Seed::new(3),
+        Workers::new(1).unwrap().into(),
+    );
+    (1..=3)
+        .flat_map(|round| swarm.step(round, |_| ()))
+        .collect()
 }
 
 #[test]
 fn garbage_is_dropped_counted_and_changes_nothing_for_the_others() {
-    let others = |share| records(share).into_iter().filter(|record| record.agent < 3).collect::<Vec<_>>();
+    let others = |share| {
+        records(share)
+            .into_iter()
+            .filter(|record| record.agent < 3)
+            .collect::<Vec<_>>()
+    };
     let (attacked, alone) = (others(garbage), others(nothing));
-    assert!(attacked.iter().all(|record| record.pool_dropped == 1010), "{}", attacked[0].pool_dropped);
+    assert!(
+        attacked.iter().all(|record| record.pool_dropped == 1010),
+        "{}",
+        attacked[0].pool_dropped
+    );
     let without_count = |records: Vec<RoundRecord>| -> Vec<RoundRecord> {
-        records.into_iter().map(|record| RoundRecord { pool_dropped: 0, ..record }).collect()
+        records
+            .into_iter()
+            .map(|record| RoundRecord {
+                pool_dropped: 0,
+                ..record
+            })
+            .collect()
     };
     assert_eq!(without_count(attacked), without_count(alone));
 }
@@ -132,7 +223,12 @@ fn garbage_is_dropped_counted_and_changes_nothing_for_the_others() {
 #[test]
 fn mad_content_of_a_sane_size_does_no_harm() {
     let records = records(mad);
-    assert!(records.iter().filter(|r| r.agent < 3).all(|r| r.pool_groups == 12 && r.pool_dropped == 0));
+    assert!(
+        records
+            .iter()
+            .filter(|r| r.agent < 3)
+            .all(|r| r.pool_groups == 12 && r.pool_dropped == 0)
+    );
     assert!(
         records
             .iter()
@@ -145,11 +241,18 @@ fn mad_content_of_a_sane_size_does_no_harm() {
 #[test]
 fn nobody_gets_more_into_a_pool_than_a_round_has() {
     let flood = |own: &[Rollout]| {
-        let copy = |index| Rollout { index, ..own[0].clone() };
+        let copy = |index| Rollout {
+            index,
+            ..own[0].clone()
+        };
         let twice: Vec<Rollout> = own.iter().chain(own).cloned().collect();
         twice.into_iter().chain((100..200).map(copy)).collect()
     };
     for record in records(flood).iter().filter(|record| record.agent < 3) {
-        assert_eq!((record.pool_groups, record.pool_dropped), (12, 104), "four of each of the three others");
+        assert_eq!(
+            (record.pool_groups, record.pool_dropped),
+            (12, 104),
+            "four of each of the three others"
+        );
     }
 }

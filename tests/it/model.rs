@@ -49,7 +49,10 @@ fn assert_close(a: &[f32], b: &[f32]) {
 /// The checkpoints of the reference implementation: Qwen2 and Qwen3, tied or not, in every type and in shards.
 fn golden_models() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models");
-    let mut dirs: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut dirs: Vec<PathBuf> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     dirs.sort();
     assert!(dirs.len() >= 6);
     dirs
@@ -67,7 +70,8 @@ fn logits_and_greedy_tokens_equal_those_of_the_reference_implementation() {
         let (config, checkpoint) = open(&dir);
         let model = weights::load(&checkpoint, &config, &Device::flex()).unwrap();
         let golden: serde_json::Value =
-            serde_json::from_str(&std::fs::read_to_string(dir.join("computed.json")).unwrap()).unwrap();
+            serde_json::from_str(&std::fs::read_to_string(dir.join("computed.json")).unwrap())
+                .unwrap();
         let rows: Vec<Vec<u32>> = serde_json::from_value(golden["rows"].clone()).unwrap();
         let logits: Vec<Vec<Vec<f32>>> = serde_json::from_value(golden["logits"].clone()).unwrap();
         for (row, expected) in rows.iter().zip(logits) {
@@ -91,7 +95,9 @@ fn checkpoints_survive_loading_and_saving_byte_for_byte() {
         weights::save(&model, saved.path(), |name| checkpoint.dtype(name)).unwrap();
         let after = std::fs::read(saved.path().join("model.safetensors")).unwrap();
         let after = SafeTensors::deserialize(&after).unwrap();
-        let files = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+        let files = std::fs::read_dir(&dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
         let mut tensors = 0;
         for file in files.filter(|file| file.extension().is_some_and(|end| end == "safetensors")) {
             let before = std::fs::read(file).unwrap();
@@ -114,7 +120,10 @@ fn cached_decoding_equals_the_full_forward_at_every_step() {
         let logits = floats(model.step(&[token], &mut cache));
         assert_close(&logits, &expected[t * VOCAB..(t + 1) * VOCAB]);
     }
-    assert!(expected.iter().any(|x| x.abs() > 0.5), "logits are far from flat");
+    assert!(
+        expected.iter().any(|x| x.abs() > 0.5),
+        "logits are far from flat"
+    );
 }
 
 #[test]
@@ -126,42 +135,91 @@ fn a_row_of_a_ragged_batch_equals_that_row_alone() {
     let mut cache = model.start(&prefixes, 2, 8);
     let continuations: Vec<Vec<u32>> = (0..6).map(|row| tokens(10 + row, 7)).collect();
     for t in 0..8 {
-        let fed = |row: usize| if t == 0 { *prompts[row / 2].last().unwrap() } else { continuations[row][t - 1] };
+        let fed = |row: usize| {
+            if t == 0 {
+                *prompts[row / 2].last().unwrap()
+            } else {
+                continuations[row][t - 1]
+            }
+        };
         let last: Vec<u32> = (0..6).map(fed).collect();
         let logits = floats(model.step(&last, &mut cache));
         for row in 0..6 {
-            let whole: Vec<u32> = prompts[row / 2].iter().chain(&continuations[row][..t]).copied().collect();
+            let whole: Vec<u32> = prompts[row / 2]
+                .iter()
+                .chain(&continuations[row][..t])
+                .copied()
+                .collect();
             let alone = full(&model, &whole);
-            assert_close(&logits[row * VOCAB..(row + 1) * VOCAB], &alone[alone.len() - VOCAB..]);
+            assert_close(
+                &logits[row * VOCAB..(row + 1) * VOCAB],
+                &alone[alone.len() - VOCAB..],
+            );
         }
     }
 }
 
 fn decoding(temperature: f64, max_completion_length: usize) -> Decoding {
-    Decoding { temperature, top_k: 0, top_p: 1.0, max_completion_length }
+    Decoding {
+        temperature,
+        top_k: 0,
+        top_p: 1.0,
+        max_completion_length,
+    }
 }
 
 #[test]
 fn rows_end_on_any_eos_and_do_not_depend_on_their_neighbours() {
     let model = model();
     let prompts = vec![tokens(1, 3), tokens(2, 11), tokens(3, 1), tokens(4, 6)];
-    let groups = generate(&model, &prompts, 8, &decoding(1.0, 20), &[3, 5], Seed::new(8));
+    let groups = generate(
+        &model,
+        &prompts,
+        8,
+        &decoding(1.0, 20),
+        &[3, 5],
+        Seed::new(8),
+    );
     let (mut lengths, mut endings) = (Vec::new(), std::collections::HashSet::new());
     for group in &groups {
         for row in group {
             let ids: Vec<u32> = row.tokens.iter().map(|t| t.id).collect();
             let (last, before) = ids.split_last().unwrap();
-            assert!(before.iter().all(|id| ![3, 5].contains(id)), "nothing follows an end");
+            assert!(
+                before.iter().all(|id| ![3, 5].contains(id)),
+                "nothing follows an end"
+            );
             let stopped = [3, 5].contains(last);
-            assert_eq!(row.finish_reason, if stopped { FinishReason::Stop } else { FinishReason::Length });
+            assert_eq!(
+                row.finish_reason,
+                if stopped {
+                    FinishReason::Stop
+                } else {
+                    FinishReason::Length
+                }
+            );
             assert!(stopped || ids.len() == 20);
             lengths.push(ids.len());
             endings.insert(stopped.then_some(*last));
         }
     }
-    assert_eq!(endings.len(), 3, "both ends and the longest length occur: {endings:?}");
-    assert!(lengths.iter().any(|l| *l < 10), "rows end at different times");
-    let alone = generate(&model, &prompts[..1], 8, &decoding(1.0, 20), &[3, 5], Seed::new(8));
+    assert_eq!(
+        endings.len(),
+        3,
+        "both ends and the longest length occur: {endings:?}"
+    );
+    assert!(
+        lengths.iter().any(|l| *l < 10),
+        "rows end at different times"
+    );
+    let alone = generate(
+        &model,
+        &prompts[..1],
+        8,
+        &decoding(1.0, 20),
+        &[3, 5],
+        Seed::new(8),
+    );
     for (a, b) in alone[0].iter().zip(&groups[0]) {
         let ids = |g: &sapo::learn::Generated| g.tokens.iter().map(|t| t.id).collect::<Vec<_>>();
         assert_eq!(ids(a), ids(b), "dropping ended rows changes no other row");
@@ -183,7 +241,12 @@ fn completions_of_a_group_differ_and_continue_their_own_prompt() {
         for token in &group[0].tokens {
             let logits = full(&model, &row);
             let last = &logits[logits.len() - VOCAB..];
-            let best = last.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
+            let best = last
+                .iter()
+                .enumerate()
+                .max_by(|a, b| a.1.total_cmp(b.1))
+                .unwrap()
+                .0;
             assert_eq!(token.id as usize, best);
             row.push(token.id);
         }

@@ -18,8 +18,22 @@ pub(crate) fn sapo(args: &[&str]) -> Command {
 /// Runs a small version of the smoke experiment and returns its `rounds.csv` files, one text.
 fn rounds(dir: &Path, extra: &[&str]) -> String {
     let dir = dir.to_str().unwrap();
-    let mut args = vec!["run", "experiments/smoke.toml", "--out", dir, "--set", "rounds=2", "--set", "swarm.agents=3"];
-    args.extend(["--set", "mixes=[{local=3,external=0},{local=2,external=2}]", "--set", "eval.questions=8"]);
+    let mut args = vec![
+        "run",
+        "experiments/smoke.toml",
+        "--out",
+        dir,
+        "--set",
+        "rounds=2",
+        "--set",
+        "swarm.agents=3",
+    ];
+    args.extend([
+        "--set",
+        "mixes=[{local=3,external=0},{local=2,external=2}]",
+        "--set",
+        "eval.questions=8",
+    ]);
     args.extend(extra);
     sapo(&args).assert().success();
     let file = |mix: &str, seed: u64| {
@@ -35,14 +49,24 @@ fn the_same_toml_gives_the_same_bytes_with_any_number_of_threads() {
     assert!(one.lines().count() > 12 && one.contains("0."), "{one}");
     assert_eq!(one, rounds(&dir.path().join("b"), &["--threads", "2"]));
     assert_ne!(one, rounds(&dir.path().join("c"), &["--set", "seeds=[2]"]));
-    for file in ["table.md", "table.csv", "cumulative.png", "smoothed.png", "raw.png", "tasks.png", "experiment.toml"] {
+    for file in [
+        "table.md",
+        "table.csv",
+        "cumulative.png",
+        "smoothed.png",
+        "raw.png",
+        "tasks.png",
+        "experiment.toml",
+    ] {
         assert!(dir.path().join("a").join(file).exists(), "{file}");
     }
     // the report needs nothing but the CSV files, and repeats to the byte
     let table = fs::read(dir.path().join("a/table.md")).unwrap();
     fs::remove_file(dir.path().join("a/table.md")).unwrap();
     fs::remove_file(dir.path().join("a/experiment.toml")).unwrap();
-    sapo(&["report", dir.path().join("a").to_str().unwrap()]).assert().success();
+    sapo(&["report", dir.path().join("a").to_str().unwrap()])
+        .assert()
+        .success();
     assert_eq!(table, fs::read(dir.path().join("a/table.md")).unwrap());
 }
 
@@ -50,15 +74,42 @@ fn the_same_toml_gives_the_same_bytes_with_any_number_of_threads() {
 fn a_small_swarm_learns() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
-    let args = ["run", "experiments/smoke.toml", "--out", out, "--set", "rounds=80", "--set", "swarm.agents=3"];
-    let easy = ["--set", "mixes=[{local=4,external=4}]", "--set", "tasks.names=[\"basic_arithmetic\"]"];
-    sapo(&[&args[..], &easy[..], &["--set", "train.learning_rate=1e-3"]].concat()).assert().success();
+    let args = [
+        "run",
+        "experiments/smoke.toml",
+        "--out",
+        out,
+        "--set",
+        "rounds=80",
+        "--set",
+        "swarm.agents=3",
+    ];
+    let easy = [
+        "--set",
+        "mixes=[{local=4,external=4}]",
+        "--set",
+        "tasks.names=[\"basic_arithmetic\"]",
+    ];
+    sapo(&[&args[..], &easy[..], &["--set", "train.learning_rate=1e-3"]].concat())
+        .assert()
+        .success();
     let mut reader = csv::Reader::from_path(dir.path().join("runs/4-4/seed-1/rounds.csv")).unwrap();
-    let column = reader.headers().unwrap().iter().position(|name| name == "own_reward").unwrap();
-    let rewards: Vec<f64> = reader.records().map(|row| row.unwrap()[column].parse().unwrap()).collect();
+    let column = reader
+        .headers()
+        .unwrap()
+        .iter()
+        .position(|name| name == "own_reward")
+        .unwrap();
+    let rewards: Vec<f64> = reader
+        .records()
+        .map(|row| row.unwrap()[column].parse().unwrap())
+        .collect();
     let mean = |rows: &[f64]| rows.iter().sum::<f64>() / rows.len() as f64;
     let (start, end) = (mean(&rewards[..30]), mean(&rewards[rewards.len() - 30..]));
-    assert!(end > start + 0.05 && end > 2.0 * start, "own reward went from {start} to {end}");
+    assert!(
+        end > start + 0.05 && end > 2.0 * start,
+        "own reward went from {start} to {end}"
+    );
 }
 
 /// One clear line with these words, and an exit code that is not 0.
@@ -66,7 +117,10 @@ pub(crate) fn fails(args: &[&str], words: &[&str]) {
     let output = sapo(args).assert().failure().get_output().clone();
     let message = String::from_utf8(output.stderr).unwrap();
     for word in words {
-        assert!(message.contains(word), "{args:?}: no {word:?} in: {message}");
+        assert!(
+            message.contains(word),
+            "{args:?}: no {word:?} in: {message}"
+        );
     }
     assert!(!message.contains("panicked"), "{message}");
 }
@@ -77,36 +131,91 @@ fn bad_experiments_are_named() {
     let out = dir.path().join("never");
     let check = |set: &str, words: &[&str]| {
         fails(&["check", "experiments/smoke.toml", "--set", set], words);
-        fails(&["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", set], words);
-        assert!(!out.exists(), "nothing is written before the experiment is known to be good");
+        fails(
+            &[
+                "run",
+                "experiments/smoke.toml",
+                "--out",
+                out.to_str().unwrap(),
+                "--set",
+                set,
+            ],
+            words,
+        );
+        assert!(
+            !out.exists(),
+            "nothing is written before the experiment is known to be good"
+        );
     };
-    check("swarm.selektion=uniform", &["selektion", "expected", "selection"]);
+    check(
+        "swarm.selektion=uniform",
+        &["selektion", "expected", "selection"],
+    );
     check("swarm.selection=best", &["best", "nonzero-advantage"]);
     check("rounds=many", &["rounds", "many"]);
     check("rounds=0", &["rounds: found 0, expected at least 1"]);
     check("rounds=-3", &["rounds", "-3"]);
-    check("mixes=[{local=0,external=0}]", &["mixes[0]", "0 local and 0 external", "expected"]);
+    check(
+        "mixes=[{local=0,external=0}]",
+        &["mixes[0]", "0 local and 0 external", "expected"],
+    );
     check("mixes=[]", &["mixes: found an empty list"]);
-    check("checkpoint.keep_last=0", &["checkpoint.keep_last: found 0, expected 1 to 1024"]);
-    check("device.memory_gib=-3.0", &["device.memory_gib: found -3, expected more than 0"]);
-    check("log.rollouts_mib=9999999", &["log.rollouts_mib: found 9999999"]);
-    check("checkpoint.evry=3", &["unknown field `evry`, expected `every` or `keep_last`"]);
+    check(
+        "checkpoint.keep_last=0",
+        &["checkpoint.keep_last: found 0, expected 1 to 1024"],
+    );
+    check(
+        "device.memory_gib=-3.0",
+        &["device.memory_gib: found -3, expected more than 0"],
+    );
+    check(
+        "log.rollouts_mib=9999999",
+        &["log.rollouts_mib: found 9999999"],
+    );
+    check(
+        "checkpoint.evry=3",
+        &["unknown field `evry`, expected `every` or `keep_last`"],
+    );
     check("seeds=[1,1]", &["seeds: found 1 twice"]);
-    check("tasks.names=[\"chess\"]", &["unknown task \"chess\"", "basic_arithmetic"]);
-    check("tasks.difficulty.binary_matrix.min_n=9", &["binary_matrix", "min_n"]);
+    check(
+        "tasks.names=[\"chess\"]",
+        &["unknown task \"chess\"", "basic_arithmetic"],
+    );
+    check(
+        "tasks.difficulty.binary_matrix.min_n=9",
+        &["binary_matrix", "min_n"],
+    );
     check("train.epsilon=1.5", &["train.epsilon: found 1.5"]);
     check("train.loss_type=sapo", &["sapo", "bnpo"]);
     check("generate.top_p=2", &["generate.top_p: found 2"]);
-    check("generate.max_completion_length=1000", &["smoke.toml", "max_completion_length", "positions"]);
-    check("generate.num_generations=9223372036854775807", &["num_generations: found 9223372036854775807"]);
-    check("eval.questions=4294967295", &["eval.questions: found 4294967295"]);
-    check("train.learning_rate=1e30", &["learning_rate: found 1000", "to 1"]);
+    check(
+        "generate.max_completion_length=1000",
+        &["smoke.toml", "max_completion_length", "positions"],
+    );
+    check(
+        "generate.num_generations=9223372036854775807",
+        &["num_generations: found 9223372036854775807"],
+    );
+    check(
+        "eval.questions=4294967295",
+        &["eval.questions: found 4294967295"],
+    );
+    check(
+        "train.learning_rate=1e30",
+        &["learning_rate: found 1000", "to 1"],
+    );
     check("generate.temperature=1e-320", &["generate.temperature"]);
-    check("model.path=models/none", &["models/none: no such folder", "--features hub"]);
+    check(
+        "model.path=models/none",
+        &["models/none: no such folder", "--features hub"],
+    );
     check("device.kind=cuda", &["device.kind", "cuda"]);
     check("nonsense", &["--set nonsense", "expected key=value"]);
     check("model.x.y=1", &["x"]);
-    fails(&["run", "experiments/none.toml"], &["experiments/none.toml", "cannot be read"]);
+    fails(
+        &["run", "experiments/none.toml"],
+        &["experiments/none.toml", "cannot be read"],
+    );
 }
 
 #[test]
@@ -115,7 +224,15 @@ fn mistakes_in_the_file_carry_their_line() {
     let file = dir.path().join("x.toml");
     let text = fs::read_to_string(root().join("experiments/smoke.toml")).unwrap();
     fs::write(&file, text.replace("learning_rate ", "learning_rat ")).unwrap();
-    fails(&["check", file.to_str().unwrap()], &["x.toml", "line", "unknown field `learning_rat`", "learning_rate"]);
+    fails(
+        &["check", file.to_str().unwrap()],
+        &[
+            "x.toml",
+            "line",
+            "unknown field `learning_rat`",
+            "learning_rate",
+        ],
+    );
 }
 
 #[test]
@@ -124,13 +241,31 @@ fn folders_that_cannot_be_used_are_named() {
     let file = dir.path().join("file");
     fs::write(&file, "in the way").unwrap();
     let below = file.join("results");
-    fails(&["run", "experiments/smoke.toml", "--out", below.to_str().unwrap()], &["file/results", "cannot be made"]);
+    fails(
+        &[
+            "run",
+            "experiments/smoke.toml",
+            "--out",
+            below.to_str().unwrap(),
+        ],
+        &["file/results", "cannot be made"],
+    );
     fails(&["report", dir.path().to_str().unwrap()], &["runs"]);
     // the results of another experiment are not mixed with, nor lost
     let out = dir.path().join("out");
     let text = rounds(&out, &[]);
-    let args = ["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", "rounds=1"];
-    fails(&args, &["another experiment", "rounds = 2", "rounds = 1", "--fresh"]);
+    let args = [
+        "run",
+        "experiments/smoke.toml",
+        "--out",
+        out.to_str().unwrap(),
+        "--set",
+        "rounds=1",
+    ];
+    fails(
+        &args,
+        &["another experiment", "rounds = 2", "rounds = 1", "--fresh"],
+    );
     assert_eq!(rounds(&out, &[]), text);
 }
 
@@ -141,17 +276,39 @@ fn one_program_at_a_time_writes_to_a_folder() {
     let lock = fs::File::open(dir.path().join(".lock")).unwrap();
     lock.lock().unwrap();
     let words = ["another sapo is writing to this folder (process 4242)"];
-    fails(&["run", "experiments/smoke.toml", "--out", dir.path().to_str().unwrap()], &words);
+    fails(
+        &[
+            "run",
+            "experiments/smoke.toml",
+            "--out",
+            dir.path().to_str().unwrap(),
+        ],
+        &words,
+    );
 }
 
 #[test]
 fn a_model_that_has_run_away_ends_the_run() {
     let (_model, set) = broken(|dir| {
-        rewrite(dir, |_, shape, data| Some((shape, data.chunks(4).flat_map(|_| 3e38f32.to_le_bytes()).collect())));
+        rewrite(dir, |_, shape, data| {
+            Some((
+                shape,
+                data.chunks(4).flat_map(|_| 3e38f32.to_le_bytes()).collect(),
+            ))
+        });
     });
     let out = tempfile::tempdir().unwrap();
     let out = out.path().join("out");
-    let args = ["run", "experiments/smoke.toml", "--out", out.to_str().unwrap(), "--set", &set, "--set", "rounds=1"];
+    let args = [
+        "run",
+        "experiments/smoke.toml",
+        "--out",
+        out.to_str().unwrap(),
+        "--set",
+        &set,
+        "--set",
+        "rounds=1",
+    ];
     fails(&args, &["round 1, agent 0", "not finite"]);
 }
 
@@ -160,11 +317,23 @@ fn the_recipe_is_that_of_the_embedded_model() {
     // its training is too long for a test; what comes before it is not
     let dir = tempfile::tempdir().unwrap();
     let out = format!("out={:?}", dir.path().to_str().unwrap());
-    let short = ["--set", &out, "--set", "train.steps=1", "--set", "train.eval_questions=1"];
-    sapo(&[&["pretrain", "experiments/base/tiny.toml"], &short[..]].concat()).assert().success();
+    let short = [
+        "--set",
+        &out,
+        "--set",
+        "train.steps=1",
+        "--set",
+        "train.eval_questions=1",
+    ];
+    sapo(&[&["pretrain", "experiments/base/tiny.toml"], &short[..]].concat())
+        .assert()
+        .success();
     for file in ["tokenizer.json", "tokenizer_config.json", "config.json"] {
         let bytes = |dir: &Path| fs::read(dir.join(file)).unwrap();
-        assert!(bytes(dir.path()) == bytes(&root().join("models/tiny")), "{file}");
+        assert!(
+            bytes(dir.path()) == bytes(&root().join("models/tiny")),
+            "{file}"
+        );
     }
 }
 
@@ -172,59 +341,143 @@ fn the_recipe_is_that_of_the_embedded_model() {
 fn recipes_that_cannot_be_made_leave_the_folder_as_it_was() {
     let (dir, _) = broken(|_| ());
     let out = format!("out={:?}", dir.path().to_str().unwrap());
-    let short = ["train.steps=1", "train.questions=2", "tokenizer_texts=50", "train.eval_questions=2"];
+    let short = [
+        "train.steps=1",
+        "train.questions=2",
+        "tokenizer_texts=50",
+        "train.eval_questions=2",
+    ];
     let bytes = || fs::read(dir.path().join("tokenizer.json")).unwrap();
     let before = bytes();
     let cook = |set: &str, words: &[&str]| {
-        let mut args = vec!["pretrain", "experiments/base/tiny.toml", "--set", &out, "--set", set];
-        short.iter().filter(|s| !set.starts_with(s.split('=').next().unwrap())).for_each(|s| args.extend(["--set", s]));
+        let mut args = vec![
+            "pretrain",
+            "experiments/base/tiny.toml",
+            "--set",
+            &out,
+            "--set",
+            set,
+        ];
+        short
+            .iter()
+            .filter(|s| !set.starts_with(s.split('=').next().unwrap()))
+            .for_each(|s| args.extend(["--set", s]));
         fails(&args, words);
         assert_eq!(bytes(), before, "{set}");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5, "{set}: nothing is left over");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            5,
+            "{set}: nothing is left over"
+        );
     };
     cook("model.hidden_size=97", &["hidden_size", "97"]);
-    cook("train.questions=0", &["train.questions: found 0, expected 1"]);
-    cook("train.learning_rate=-1.0", &["train.learning_rate: found -1"]);
-    cook("train.max_completion_length=1000", &["train.max_completion_length: found 1000"]);
+    cook(
+        "train.questions=0",
+        &["train.questions: found 0, expected 1"],
+    );
+    cook(
+        "train.learning_rate=-1.0",
+        &["train.learning_rate: found -1"],
+    );
+    cook(
+        "train.max_completion_length=1000",
+        &["train.max_completion_length: found 1000"],
+    );
     cook("vocab_size=10", &["vocab_size: found 10, expected 257"]);
     cook("chat_template={{ x", &["chat template cannot be rendered"]);
     cook("forms=[]", &["forms: found none"]);
     cook("tasks.names=[]", &["tasks.names: found none"]);
-    fails(&["pretrain", "experiments/base/tiny.toml", "--set", "out="], &["out: found an empty path"]);
+    fails(
+        &["pretrain", "experiments/base/tiny.toml", "--set", "out="],
+        &["out: found an empty path"],
+    );
 }
 
 #[test]
 fn asking_prints_completions_and_scores() {
-    let experiment = ["--experiment", "experiments/smoke.toml", "--model", "models/tiny"];
+    let experiment = [
+        "--experiment",
+        "experiments/smoke.toml",
+        "--model",
+        "models/tiny",
+    ];
     let ask = |args: &[&str]| {
-        let output = sapo(&[&["ask"], &experiment[..], args].concat()).assert().success().get_output().clone();
+        let output = sapo(&[&["ask"], &experiment[..], args].concat())
+            .assert()
+            .success()
+            .get_output()
+            .clone();
         String::from_utf8(output.stdout).unwrap()
     };
-    let task = ["--task", "basic_arithmetic", "--seed", "3", "-n", "3", "--max-completion-length", "12"];
+    let task = [
+        "--task",
+        "basic_arithmetic",
+        "--seed",
+        "3",
+        "-n",
+        "3",
+        "--max-completion-length",
+        "12",
+    ];
     let text = ask(&task);
-    assert!(text.contains("--- prompt\nQuestion: ") && text.contains("--- completion 3: ") && text.contains("score"));
+    assert!(
+        text.contains("--- prompt\nQuestion: ")
+            && text.contains("--- completion 3: ")
+            && text.contains("score")
+    );
     assert_eq!(text, ask(&task), "the same seed gives the same answers");
     let json = ask(&[&task[..], &["--json", "--greedy"]].concat());
-    let objects: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects: Vec<serde_json::Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(objects.len(), 3);
-    assert!(objects.windows(2).all(|pair| pair[0] == pair[1]), "greedy answers are all the same");
+    assert!(
+        objects.windows(2).all(|pair| pair[0] == pair[1]),
+        "greedy answers are all the same"
+    );
     for key in ["text", "tokens", "finish_reason", "score"] {
         assert!(objects[0].get(key).is_some_and(|v| !v.is_null()), "{key}");
     }
     let chat = ask(&["--chat", "What is 1 + 1?", "--max-completion-length", "3"]);
     assert!(chat.contains("Question: What is 1 + 1?\nAnswer: "));
-    let prompt = ask(&["--prompt", "Question", "--max-completion-length", "3", "--json"]);
+    let prompt = ask(&[
+        "--prompt",
+        "Question",
+        "--max-completion-length",
+        "3",
+        "--json",
+    ]);
     assert!(prompt.contains("\"score\":null"));
-    fails(&["ask", "--model", "models/tiny"], &["--task", "--chat", "--prompt"]);
-    fails(&["ask", "--model", "models/tiny", "--prompt", ""], &["the prompt: found no token"]);
-    fails(&["ask", "--model", "models/tiny", "--chat", "x", "-n", "0"], &["-n: found 0"]);
+    fails(
+        &["ask", "--model", "models/tiny"],
+        &["--task", "--chat", "--prompt"],
+    );
+    fails(
+        &["ask", "--model", "models/tiny", "--prompt", ""],
+        &["the prompt: found no token"],
+    );
+    fails(
+        &["ask", "--model", "models/tiny", "--chat", "x", "-n", "0"],
+        &["-n: found 0"],
+    );
 }
 
 #[test]
 fn the_plan_of_an_experiment_is_printed() {
-    let output = sapo(&["check", "experiments/ablation.toml"]).assert().success().get_output().clone();
+    let output = sapo(&["check", "experiments/ablation.toml"])
+        .assert()
+        .success()
+        .get_output()
+        .clone();
     let text = String::from_utf8(output.stdout).unwrap();
-    for word in ["8 agents", "mix 8 / 0    512 completions a round", "Adam", "memory", "cpu"] {
+    for word in [
+        "8 agents",
+        "mix 8 / 0    512 completions a round",
+        "Adam",
+        "memory",
+        "cpu",
+    ] {
         assert!(text.contains(word), "no {word:?} in {text}");
     }
 }

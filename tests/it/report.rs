@@ -9,7 +9,8 @@ use std::{
 use sapo::record::RoundRecord;
 use tempfile::TempDir;
 
-const HEADER: &str = "round,agent,own_reward,train_reward,eval_reward,completions,reward_bf,reward_arc_1d\n";
+const HEADER: &str =
+    "round,agent,own_reward,train_reward,eval_reward,completions,reward_bf,reward_arc_1d\n";
 
 /// Writes one run as the swarm does. `rounds` holds the own reward of the two agents in each round; the
 /// training set pays 0.1 more with external rollouts, and evaluations (first and last round) pay as the own ones.
@@ -35,7 +36,11 @@ fn add_run(dir: &Path, (local, external): (usize, usize), seed: u64, rounds: &[[
             lines.push(cells.join(","));
         }
     }
-    add_file(dir, &format!("{local}-{external}/seed-{seed}"), &(lines.join("\n") + "\n"));
+    add_file(
+        dir,
+        &format!("{local}-{external}/seed-{seed}"),
+        &(lines.join("\n") + "\n"),
+    );
 }
 
 fn add_file(dir: &Path, run: &str, text: &str) {
@@ -141,10 +146,15 @@ fn unfinished_runs_are_marked() {
     let dir = small();
     add_run(dir.path(), (2, 6), 2, &[[0.2, 0.2], [0.3, 0.3]]);
     let console = sapo::report::write(dir.path()).unwrap().console();
-    assert!(console.contains("2 / 6: unfinished (2 of 3 rounds, 1 of 2 seeds)"), "{console}");
+    assert!(
+        console.contains("2 / 6: unfinished (2 of 3 rounds, 1 of 2 seeds)"),
+        "{console}"
+    );
     let table = fs::read_to_string(dir.path().join("table.md")).unwrap();
     assert!(
-        table.contains("| 2 / 6, unfinished (2 of 3 rounds, 1 of 2 seeds) | 1.00 | 1.40 | 1.00 | 945.87 |"),
+        table.contains(
+            "| 2 / 6, unfinished (2 of 3 rounds, 1 of 2 seeds) | 1.00 | 1.40 | 1.00 | 945.87 |"
+        ),
         "{table}"
     );
     assert!(table.contains("A single seed has no interval."), "{table}");
@@ -156,29 +166,53 @@ fn claims_of_four_mixes_in_which_sharing_helps_and_then_hurts() {
     for (external, gained) in [(0, 0.1), (2, 0.2), (4, 0.3), (6, 0.25)] {
         for seed in 1..=3 {
             let noise = 0.001 * f64::from(seed);
-            let rounds: Vec<[f64; 2]> = (0..12).map(|round| [gained * f64::from(round) / 12.0 + noise; 2]).collect();
+            let rounds: Vec<[f64; 2]> = (0..12)
+                .map(|round| [gained * f64::from(round) / 12.0 + noise; 2])
+                .collect();
             add_run(dir.path(), (8 - external, external), seed as u64, &rounds);
         }
     }
     sapo::report::write(dir.path()).unwrap();
     let claims = fs::read_to_string(dir.path().join("claims.md")).unwrap();
     let verdicts = |claim: &str| {
-        let rows = claims.split(claim).nth(1).unwrap().split("**\n").nth(1).unwrap();
+        let rows = claims
+            .split(claim)
+            .nth(1)
+            .unwrap()
+            .split("**\n")
+            .nth(1)
+            .unwrap();
         rows.lines()
             .take_while(|line| !line.starts_with("**"))
             .filter(|line| line.contains(" reward |"))
             .collect::<String>()
     };
-    assert!(verdicts("4 / 4 gathers the most").contains("**holds**"), "{claims}");
-    assert!(verdicts("4 / 4 gathers 94.6 % more").contains("more | **does not hold**"), "{claims}");
-    assert!(verdicts("2 / 6 gathers less").contains("**holds**"), "{claims}");
-    assert!(verdicts("A reward for the form").contains("**holds**"), "{claims}");
+    assert!(
+        verdicts("4 / 4 gathers the most").contains("**holds**"),
+        "{claims}"
+    );
+    assert!(
+        verdicts("4 / 4 gathers 94.6 % more").contains("more | **does not hold**"),
+        "{claims}"
+    );
+    assert!(
+        verdicts("2 / 6 gathers less").contains("**holds**"),
+        "{claims}"
+    );
+    assert!(
+        verdicts("A reward for the form").contains("**holds**"),
+        "{claims}"
+    );
     let budgets = fs::read_to_string(dir.path().join("budgets.md")).unwrap();
     assert!(
-        budgets.contains("Equal completions generated: 384 completions") && budgets.contains("| 8 / 0 | 3 |"),
+        budgets.contains("Equal completions generated: 384 completions")
+            && budgets.contains("| 8 / 0 | 3 |"),
         "{budgets}"
     );
-    assert!(!dir.path().join("timings.md").exists(), "nobody measured time");
+    assert!(
+        !dir.path().join("timings.md").exists(),
+        "nobody measured time"
+    );
 }
 
 #[test]
@@ -186,17 +220,39 @@ fn a_sweep_is_compared_value_by_value() {
     let dir = tempfile::tempdir().unwrap();
     for (value, own) in [("1e-3", 0.2), ("3e-5", 0.4)] {
         add_run(&dir.path().join(value), (4, 4), 1, &[[own; 2], [own; 2]]);
-        add_run(&dir.path().join(value), (4, 4), 2, &[[own + 0.1; 2], [own + 0.1; 2]]);
+        add_run(
+            &dir.path().join(value),
+            (4, 4),
+            2,
+            &[[own + 0.1; 2], [own + 0.1; 2]],
+        );
     }
     add_run(&dir.path().join("old"), (4, 4), 1, &[[0.0; 2]]);
     assert_eq!(sapo::report::sweep_folders(dir.path()).unwrap(), None);
-    sapo::report::mark_sweep(dir.path(), "rate", ["3e-5", "1e-3", "9"].map(str::to_owned).into()).unwrap();
+    sapo::report::mark_sweep(
+        dir.path(),
+        "rate",
+        ["3e-5", "1e-3", "9"].map(str::to_owned).into(),
+    )
+    .unwrap();
     let table = sapo::report::write_sweep(dir.path()).unwrap();
-    let rows: Vec<&str> = table.lines().filter(|line| line.contains("4 / 4")).collect();
-    assert!(rows[0].starts_with("| 3e-5 | 4 / 4 | 2 | 0.4500 [0.4000, 0.5000] |"), "{table}");
-    assert!(rows[1].starts_with("| 1e-3 | 4 / 4 | 2 | 0.2500 [0.2000, 0.3000] |"), "{table}");
+    let rows: Vec<&str> = table
+        .lines()
+        .filter(|line| line.contains("4 / 4"))
+        .collect();
+    assert!(
+        rows[0].starts_with("| 3e-5 | 4 / 4 | 2 | 0.4500 [0.4000, 0.5000] |"),
+        "{table}"
+    );
+    assert!(
+        rows[1].starts_with("| 1e-3 | 4 / 4 | 2 | 0.2500 [0.2000, 0.3000] |"),
+        "{table}"
+    );
     assert!(png_size(&dir.path().join("sweep.png")).0 >= 1200);
-    assert!(table.starts_with("# Sweep: rate") && !table.contains("old"), "{table}");
+    assert!(
+        table.starts_with("# Sweep: rate") && !table.contains("old"),
+        "{table}"
+    );
     let folders = sapo::report::sweep_folders(dir.path()).unwrap().unwrap();
     assert!(folders.len() == 2 && folders[0].ends_with("3e-5") && folders[1].ends_with("1e-3"));
 }
@@ -209,20 +265,29 @@ fn committed_tables_are_those_of_the_committed_csv_files() {
     for experiment in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results")) {
         let copy = tempfile::tempdir().unwrap();
         if experiment.join("runs").is_dir() {
-            if folders(&experiment.join("runs"))
-                .iter()
-                .any(|mix| folders(mix).iter().any(|run| run.join("checkpoint").exists()))
-            {
+            if folders(&experiment.join("runs")).iter().any(|mix| {
+                folders(mix)
+                    .iter()
+                    .any(|run| run.join("checkpoint").exists())
+            }) {
                 continue;
             }
             copy_csv(&experiment, copy.path());
             sapo::report::write(copy.path()).unwrap();
-            seen += compare(&experiment, copy.path(), &["table.md", "table.csv", "claims.md", "budgets.md"]);
+            seen += compare(
+                &experiment,
+                copy.path(),
+                &["table.md", "table.csv", "claims.md", "budgets.md"],
+            );
             if copy.path().join("timings.md").exists() {
                 seen += compare(&experiment, copy.path(), &["timings.md"]);
             }
         } else if let Some(values) = sapo::report::sweep_folders(&experiment).unwrap() {
-            fs::copy(experiment.join("sweep.toml"), copy.path().join("sweep.toml")).unwrap();
+            fs::copy(
+                experiment.join("sweep.toml"),
+                copy.path().join("sweep.toml"),
+            )
+            .unwrap();
             for value in values {
                 let copy = copy.path().join(value.file_name().unwrap());
                 copy_csv(&value, &copy);
@@ -237,15 +302,23 @@ fn committed_tables_are_those_of_the_committed_csv_files() {
 }
 
 fn folders(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     entries.filter(|path| path.is_dir()).collect()
 }
 
 fn copy_csv(from: &Path, to: &Path) {
-    for run in folders(&from.join("runs")).iter().flat_map(|mix| folders(mix)) {
+    for run in folders(&from.join("runs"))
+        .iter()
+        .flat_map(|mix| folders(mix))
+    {
         let copy = to.join(run.strip_prefix(from).unwrap());
         fs::create_dir_all(&copy).unwrap();
-        for name in ["rounds.csv", "timings.csv"].iter().filter(|name| run.join(name).is_file()) {
+        for name in ["rounds.csv", "timings.csv"]
+            .iter()
+            .filter(|name| run.join(name).is_file())
+        {
             fs::copy(run.join(name), copy.join(name)).unwrap();
         }
     }
@@ -254,7 +327,12 @@ fn copy_csv(from: &Path, to: &Path) {
 fn compare(committed: &Path, made: &Path, names: &[&str]) -> usize {
     for name in names {
         let text = |dir: &Path| fs::read_to_string(dir.join(name)).unwrap();
-        assert_eq!(text(committed), text(made), "{}", committed.join(name).display());
+        assert_eq!(
+            text(committed),
+            text(made),
+            "{}",
+            committed.join(name).display()
+        );
     }
     names.len()
 }
@@ -270,19 +348,32 @@ fn png_size(path: &Path) -> (u32, u32) {
 #[test]
 fn pictures_are_wide_enough_and_repeat_to_the_byte() {
     let dir = small();
-    let names = ["cumulative.png", "smoothed.png", "raw.png", "tasks.png", "selection.png"];
+    let names = [
+        "cumulative.png",
+        "smoothed.png",
+        "raw.png",
+        "tasks.png",
+        "selection.png",
+    ];
     let pictures = names.map(|name| dir.path().join(name));
     sapo::report::write(dir.path()).unwrap();
     for path in &pictures {
         let (width, height) = png_size(path);
-        assert!(width >= 1200 && height >= 600, "{}: {width} x {height}", path.display());
+        assert!(
+            width >= 1200 && height >= 600,
+            "{}: {width} x {height}",
+            path.display()
+        );
     }
     let before = pictures.each_ref().map(|path| fs::read(path).unwrap());
     sapo::report::write(dir.path()).unwrap();
     assert!(before == pictures.each_ref().map(|path| fs::read(path).unwrap()));
     let entries = fs::read_dir(dir.path()).unwrap();
     let left = entries.count();
-    assert_eq!(left, 11, "the folder of runs, five pictures, four texts, the page, and nothing left over");
+    assert_eq!(
+        left, 11,
+        "the folder of runs, five pictures, four texts, the page, and nothing left over"
+    );
 }
 
 #[test]
@@ -291,7 +382,10 @@ fn the_least_there_can_be_is_drawn() {
     let text = "round,agent,own_reward,train_reward,eval_reward,completions\n1,0,,,,0\n";
     add_file(dir.path(), "0-3/seed-7", text);
     let console = sapo::report::write(dir.path()).unwrap().console();
-    assert!(console.starts_with("1 mix (local / external rollouts), 1 seed, 1 agent, 1 round."), "{console}");
+    assert!(
+        console.starts_with("1 mix (local / external rollouts), 1 seed, 1 agent, 1 round."),
+        "{console}"
+    );
 }
 
 #[test]
@@ -299,7 +393,12 @@ fn every_number_of_mixes_has_its_panels() {
     for mixes in [3, 5, 8] {
         let dir = tempfile::tempdir().unwrap();
         for external in 0..mixes {
-            add_run(dir.path(), (8 - external, external), 1, &[[0.1, 0.2], [0.3, -0.4]]);
+            add_run(
+                dir.path(),
+                (8 - external, external),
+                1,
+                &[[0.1, 0.2], [0.3, -0.4]],
+            );
         }
         sapo::report::write(dir.path()).unwrap();
         assert!(png_size(&dir.path().join("raw.png")).1 >= 600);
@@ -316,19 +415,36 @@ fn check_error(dir: &Path, expected: &str) {
 #[test]
 fn errors_say_where_and_what() {
     let dir = tempfile::tempdir().unwrap();
-    check_error(dir.path(), "no runs: expected DIR/runs/<local>-<external>/seed-<s>/rounds.csv");
+    check_error(
+        dir.path(),
+        "no runs: expected DIR/runs/<local>-<external>/seed-<s>/rounds.csv",
+    );
     add_file(dir.path(), "8-0/seed-1", HEADER);
-    check_error(dir.path(), "no runs: found no round in any DIR/runs/<local>-<external>/seed-<s>/rounds.csv");
-    add_file(dir.path(), "8-0/seed-1", &format!("{HEADER}1,0,0.1,0.1,,64,0.1,\n1,1,0.1,0.1,x,64,0.1,\n"));
+    check_error(
+        dir.path(),
+        "no runs: found no round in any DIR/runs/<local>-<external>/seed-<s>/rounds.csv",
+    );
+    add_file(
+        dir.path(),
+        "8-0/seed-1",
+        &format!("{HEADER}1,0,0.1,0.1,,64,0.1,\n1,1,0.1,0.1,x,64,0.1,\n"),
+    );
     check_error(
         dir.path(),
         "in DIR/runs/8-0/seed-1/rounds.csv: line 3, column `eval_reward`: expected a number or a blank, found `x`",
     );
-    add_file(dir.path(), "8-0/seed-1", "round,agent,own_reward,train_reward,completions\n1,0,0.1,0.1,64\n");
+    add_file(
+        dir.path(),
+        "8-0/seed-1",
+        "round,agent,own_reward,train_reward,completions\n1,0,0.1,0.1,64\n",
+    );
     check_error(
         dir.path(),
         "in DIR/runs/8-0/seed-1/rounds.csv: line 1: expected a column `eval_reward`, found round, agent, own_reward",
     );
     add_file(dir.path(), "8-0/seed-1", &format!("{HEADER}1,0,0.1\n"));
-    check_error(dir.path(), "in DIR/runs/8-0/seed-1/rounds.csv: line 2: expected 8 cells, found 3");
+    check_error(
+        dir.path(),
+        "in DIR/runs/8-0/seed-1/rounds.csv: line 2: expected 8 cells, found 3",
+    );
 }

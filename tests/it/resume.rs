@@ -21,15 +21,26 @@ fn arguments(out: &Path) -> Vec<String> {
         "log.rollouts_mib=0",
         "model.save=true",
     ];
-    let mut args = vec!["run".to_owned(), "experiments/smoke.toml".to_owned(), "--out".to_owned()];
+    let mut args = vec![
+        "run".to_owned(),
+        "experiments/smoke.toml".to_owned(),
+        "--out".to_owned(),
+    ];
     args.push(out.to_str().unwrap().to_owned());
-    args.extend(set.iter().flat_map(|set| ["--set".to_owned(), (*set).to_owned()]));
+    args.extend(
+        set.iter()
+            .flat_map(|set| ["--set".to_owned(), (*set).to_owned()]),
+    );
     args
 }
 
 fn start(out: &Path) -> std::process::Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("sapo"));
-    command.current_dir(root()).args(arguments(out)).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .current_dir(root())
+        .args(arguments(out))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
@@ -46,7 +57,11 @@ fn results(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     fn walk(dir: &Path, all: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() { walk(&path, all) } else { all.push(path) }
+            if path.is_dir() {
+                walk(&path, all)
+            } else {
+                all.push(path)
+            }
         }
     }
     let mut files = Vec::new();
@@ -55,20 +70,40 @@ fn results(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let lasting = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
         // the manifests know how long the timings are
-        !["timings.csv", "timings.md", ".lock", "manifest.json", "log.txt"].contains(&name)
+        ![
+            "timings.csv",
+            "timings.md",
+            ".lock",
+            "manifest.json",
+            "log.txt",
+        ]
+        .contains(&name)
     };
-    let file = |path: PathBuf| (path.strip_prefix(out).unwrap().to_owned(), fs::read(&path).unwrap());
+    let file = |path: PathBuf| {
+        (
+            path.strip_prefix(out).unwrap().to_owned(),
+            fs::read(&path).unwrap(),
+        )
+    };
     files.into_iter().filter(lasting).map(file).collect()
 }
 
 fn assert_same(a: &Path, b: &Path) {
     let (a, b) = (results(a), results(b));
-    let names = |files: &[(PathBuf, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let names = |files: &[(PathBuf, Vec<u8>)]| {
+        files
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(names(&a), names(&b));
     for ((name, a), (_, b)) in a.iter().zip(&b) {
         assert!(a == b, "{} differs", name.display());
     }
-    let table = a.iter().find(|(name, _)| name == Path::new("table.md")).unwrap();
+    let table = a
+        .iter()
+        .find(|(name, _)| name == Path::new("table.md"))
+        .unwrap();
     assert!(String::from_utf8_lossy(&table.1).contains("20 rounds"));
 }
 
@@ -82,7 +117,10 @@ fn killed_at_any_moment_it_ends_as_if_never_touched() {
     while kills < 22 {
         let mut child = start(&killed);
         std::thread::sleep(Duration::from_millis(rng.below(450) + 30));
-        assert!(child.try_wait().unwrap().is_none(), "it ended after {kills} kills");
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "it ended after {kills} kills"
+        );
         child.kill().unwrap();
         child.wait().unwrap();
         kills += 1;
@@ -99,11 +137,21 @@ fn one_signal_finishes_the_round_and_says_how_to_go_on() {
     for signal in ["INT", "TERM"] {
         let mut child = start(&stopped);
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        said.by_ref().map(Result::unwrap).find(|line| line.contains("rounds, ")).unwrap();
-        Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+        said.by_ref()
+            .map(Result::unwrap)
+            .find(|line| line.contains("rounds, "))
+            .unwrap();
+        Command::new("kill")
+            .args(["-s", signal, &child.id().to_string()])
+            .status()
+            .unwrap();
         let rest: Vec<String> = said.map(Result::unwrap).collect();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
-        assert!(rest.iter().any(|line| line.contains("the same command goes on with it")), "{rest:?}");
+        assert!(
+            rest.iter()
+                .any(|line| line.contains("the same command goes on with it")),
+            "{rest:?}"
+        );
     }
     assert!(complete(&stopped).contains("goes on after round"));
     assert_same(&whole, &stopped);
@@ -116,10 +164,21 @@ fn two_signals_stop_at_once() {
     let out = dir.path().join("stopped");
     let mut child = start(&out);
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    said.by_ref().map(Result::unwrap).find(|line| line.contains("rounds, ")).unwrap();
-    let signal = || Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+    said.by_ref()
+        .map(Result::unwrap)
+        .find(|line| line.contains("rounds, "))
+        .unwrap();
+    let signal = || {
+        Command::new("kill")
+            .args(["-s", "INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+    };
     signal();
-    said.by_ref().map(Result::unwrap).find(|line| line.contains("once more to stop at once")).unwrap();
+    said.by_ref()
+        .map(Result::unwrap)
+        .find(|line| line.contains("once more to stop at once"))
+        .unwrap();
     signal();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     complete(&out);
@@ -161,7 +220,11 @@ fn damage_is_said_and_mended() {
         }
         assert_same(&whole, &out);
     };
-    check("rows-too-many", &|_| (), &["goes on after round 19; rows after it are cut off and made again"]);
+    check(
+        "rows-too-many",
+        &|_| (),
+        &["goes on after round 19; rows after it are cut off and made again"],
+    );
     let newest = "checkpoint/round-00000019";
     let flip = |file: PathBuf| {
         let mut bytes = fs::read(&file).unwrap();
@@ -180,7 +243,11 @@ fn damage_is_said_and_mended() {
         &|run| flip(run.join(newest).join("agent-0/adam.safetensors")),
         &["adam.safetensors is damaged", again],
     );
-    check("manifest", &|run| flip(run.join(newest).join("manifest.json")), &["manifest is damaged", again]);
+    check(
+        "manifest",
+        &|run| flip(run.join(newest).join("manifest.json")),
+        &["manifest is damaged", again],
+    );
     check(
         "no-file",
         &|run| fs::remove_file(run.join(newest).join("agent-2/adam.safetensors")).unwrap(),
@@ -190,13 +257,21 @@ fn damage_is_said_and_mended() {
         let text = fs::read_to_string(run.join("rounds.csv")).unwrap();
         fs::write(run.join("rounds.csv"), text + end).unwrap();
     };
-    check("torn-row", &|run| tear(run, "21,0,0.1"), &["goes on after round 19"]);
+    check(
+        "torn-row",
+        &|run| tear(run, "21,0,0.1"),
+        &["goes on after round 19"],
+    );
     check(
         "csv-too-short",
         &|run| fs::write(run.join("rounds.csv"), "round,agent\n").unwrap(),
         &["rounds.csv has 12 bytes"],
     );
-    check("csv-gone", &|run| fs::remove_file(run.join("rounds.csv")).unwrap(), &["rounds.csv is missing"]);
+    check(
+        "csv-gone",
+        &|run| fs::remove_file(run.join("rounds.csv")).unwrap(),
+        &["rounds.csv is missing"],
+    );
 }
 
 #[test]
@@ -209,21 +284,44 @@ fn other_mixes_and_seeds_are_the_same_experiment() {
         args.extend(["--set".to_owned(), set.to_owned()]);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = sapo(&args).assert().get_output().clone();
-        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+        (
+            output.status.success(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
     };
-    let before = fs::metadata(out.join("runs/3-0/seed-1/rounds.csv")).unwrap().modified().unwrap();
+    let before = fs::metadata(out.join("runs/3-0/seed-1/rounds.csv"))
+        .unwrap()
+        .modified()
+        .unwrap();
     let (ok, said) = run("seeds=[1,2]");
-    assert!(ok && out.join("runs/2-2/seed-2/rounds.csv").exists(), "{said}");
-    assert_eq!(fs::metadata(out.join("runs/3-0/seed-1/rounds.csv")).unwrap().modified().unwrap(), before);
+    assert!(
+        ok && out.join("runs/2-2/seed-2/rounds.csv").exists(),
+        "{said}"
+    );
+    assert_eq!(
+        fs::metadata(out.join("runs/3-0/seed-1/rounds.csv"))
+            .unwrap()
+            .modified()
+            .unwrap(),
+        before
+    );
     let (ok, said) = run("train.learning_rate=2e-3");
-    assert!(!ok && said.contains("`learning_rate = 0.001` there, `learning_rate = 0.002` here"), "{said}");
+    assert!(
+        !ok && said.contains("`learning_rate = 0.001` there, `learning_rate = 0.002` here"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_full_disk_is_one_clear_error_and_nothing_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let namespace = ["--user", "--map-root-user", "--mount"];
-    if !Command::new("unshare").args(namespace).arg("true").status().is_ok_and(|status| status.success()) {
+    if !Command::new("unshare")
+        .args(namespace)
+        .arg("true")
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         return; // no small disk can be had here
     }
     let (whole, small) = (dir.path().join("whole"), dir.path().join("small"));
@@ -240,11 +338,17 @@ fn a_full_disk_is_one_clear_error_and_nothing_is_lost() {
         kept = dir.path().join("kept").display()
     );
     let mut command = Command::new("unshare");
-    command.args(namespace).args(["sh", "-c", &script]).current_dir(root());
+    command
+        .args(namespace)
+        .args(["sh", "-c", &script])
+        .current_dir(root());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("error: ") && said.contains("No space left on device"), "{said}");
+    assert!(
+        said.contains("error: ") && said.contains("No space left on device"),
+        "{said}"
+    );
     assert!(!said.contains("panicked"), "{said}");
     assert_same(&whole, &dir.path().join("kept"));
 }

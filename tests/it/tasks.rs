@@ -21,7 +21,9 @@ fn right_answer(question: &Question) -> &str {
 }
 
 fn questions(task: &dyn Task) -> Vec<Question> {
-    (0..100).map(|i| task.question(Seed::new(1).child("question", i))).collect()
+    (0..100)
+        .map(|i| task.question(Seed::new(1).child("question", i)))
+        .collect()
 }
 
 #[test]
@@ -31,9 +33,18 @@ fn right_answers_score_one() {
             for question in questions(&*task) {
                 let answer = right_answer(&question);
                 assert_eq!(task.score(&question, answer), 1.0, "{question:?}");
-                let completion = format!("So <answer>0</answer>, no: <answer>\n{answer} </answer>.");
-                assert_eq!(score_completion(&*task, &question, &completion), 1.0, "{question:?}");
-                assert_eq!(score_completion(&*task, &question, answer), task.score_missing(), "{question:?}");
+                let completion =
+                    format!("So <answer>0</answer>, no: <answer>\n{answer} </answer>.");
+                assert_eq!(
+                    score_completion(&*task, &question, &completion),
+                    1.0,
+                    "{question:?}"
+                );
+                assert_eq!(
+                    score_completion(&*task, &question, answer),
+                    task.score_missing(),
+                    "{question:?}"
+                );
             }
         }
     }
@@ -46,11 +57,18 @@ fn supersets_and_empty_answers_do_not() {
         for question in questions(&*library) {
             let right = right_answer(&question);
             let echo = question.text.clone();
-            for answer in [format!("The answer is {right}."), format!("{right} or {right}"), format!("{right} 7"), echo]
-            {
+            for answer in [
+                format!("The answer is {right}."),
+                format!("{right} or {right}"),
+                format!("{right} 7"),
+                echo,
+            ] {
                 // The library reads a LaTeX fraction at the start, whatever comes behind it.
                 let fooled = answer.starts_with("$\\");
-                assert!(fooled || library.score(&question, &answer) < 1.0, "{name}: {answer:?}");
+                assert!(
+                    fooled || library.score(&question, &answer) < 1.0,
+                    "{name}: {answer:?}"
+                );
                 assert_eq!(exact.score(&question, &answer), 0.0, "{name}: {answer:?}");
             }
             for answer in ["", " ", "I do not know"] {
@@ -66,20 +84,38 @@ fn formulas_that_fool_the_library_do_not() {
     let [library, exact] = BOTH.map(|scoring| task("propositional_logic", scoring));
     let questions = questions(&*exact);
     let mean = |task: &dyn Task, answer: &str| {
-        let scores = questions.iter().map(|question| f64::from(task.score(question, answer) == 1.0));
+        let scores = questions
+            .iter()
+            .map(|question| f64::from(task.score(question, answer) == 1.0));
         scores.sum::<f64>() / questions.len() as f64
     };
     assert!(mean(&*library, "P ∨ Q") > 0.7);
-    for answer in ["P ∨ Q", "P ∨ Q ∨ R ∨ S", "P → Q", "P ∨ ¬P", "P ∨ p", "p ∨ q", "P ∧ ¬P"] {
+    for answer in [
+        "P ∨ Q",
+        "P ∨ Q ∨ R ∨ S",
+        "P → Q",
+        "P ∨ ¬P",
+        "P ∨ p",
+        "p ∨ q",
+        "P ∧ ¬P",
+    ] {
         assert!(mean(&*exact, answer) < 0.1, "{answer}");
     }
     for answer in ["P", "Q", "¬P", "P ∧ Q", "P ↔ Q", "¬(P ↔ Q)"] {
         assert!(mean(&*exact, answer) < 0.45, "{answer}");
     }
     for question in &questions {
-        let premises: Vec<&str> =
-            question.metadata["premises"].as_array().unwrap().iter().map(|premise| premise.as_str().unwrap()).collect();
-        assert_eq!(exact.score(question, &premises.join(" ∧ ")), 0.0, "{question:?}");
+        let premises: Vec<&str> = question.metadata["premises"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|premise| premise.as_str().unwrap())
+            .collect();
+        assert_eq!(
+            exact.score(question, &premises.join(" ∧ ")),
+            0.0,
+            "{question:?}"
+        );
         assert_eq!(exact.score(question, premises[0]), 0.0, "{question:?}");
     }
 }
@@ -87,11 +123,26 @@ fn formulas_that_fool_the_library_do_not() {
 #[test]
 fn bad_values_are_errors_that_name_field_and_range() {
     for (table, message) in [
-        ("[arc_1d]\nmin_size = 7", "arc_1d: min_size = 7: expected 8 to 1000"),
-        ("[arc_1d]\nnum_train = 0", "arc_1d: num_train = 0: expected 1 to 100"),
-        ("[bf]\ndifficulty = 0", "bf: difficulty = 0: expected 1 to 3"),
-        ("[propositional_logic]\nmax_vars = 1", "propositional_logic: max_vars = 1: expected 2 (min_vars) to 11"),
-        ("[propositional_logic]\nmin_statements = 0", "propositional_logic: min_statements = 0: expected 1 to 50"),
+        (
+            "[arc_1d]\nmin_size = 7",
+            "arc_1d: min_size = 7: expected 8 to 1000",
+        ),
+        (
+            "[arc_1d]\nnum_train = 0",
+            "arc_1d: num_train = 0: expected 1 to 100",
+        ),
+        (
+            "[bf]\ndifficulty = 0",
+            "bf: difficulty = 0: expected 1 to 3",
+        ),
+        (
+            "[propositional_logic]\nmax_vars = 1",
+            "propositional_logic: max_vars = 1: expected 2 (min_vars) to 11",
+        ),
+        (
+            "[propositional_logic]\nmin_statements = 0",
+            "propositional_logic: min_statements = 0: expected 1 to 50",
+        ),
         (
             "[propositional_logic]\nmax_complexity = 9",
             "propositional_logic: max_complexity = 9: expected 1 (min_complexity) to 8",
@@ -108,8 +159,14 @@ fn bad_values_are_errors_that_name_field_and_range() {
             "[decimal_arithmetic]\nprecision = 4",
             "decimal_arithmetic: precision = 4: expected 5 (max_num_decimal_places + 2) to 100",
         ),
-        ("[decimal_arithmetic]\nmin_terms = 0", "decimal_arithmetic: min_terms = 0: expected 1 to 50"),
-        ("[calendar_arithmetic]\nyear = 0", "calendar_arithmetic: year = 0: expected 1 to 9999"),
+        (
+            "[decimal_arithmetic]\nmin_terms = 0",
+            "decimal_arithmetic: min_terms = 0: expected 1 to 50",
+        ),
+        (
+            "[calendar_arithmetic]\nyear = 0",
+            "calendar_arithmetic: year = 0: expected 1 to 9999",
+        ),
         (
             "[calendar_arithmetic]\noffset_upper_bound = 0",
             "calendar_arithmetic: offset_upper_bound = 0: expected 1 to 100000",
@@ -121,11 +178,17 @@ fn bad_values_are_errors_that_name_field_and_range() {
     ] {
         let configs: TaskConfigs = toml::from_str(table).unwrap();
         let name = table[1..].split(']').next().unwrap();
-        assert_eq!(build(name, &configs, Scoring::Exact).err().as_deref(), Some(message), "{table}");
+        assert_eq!(
+            build(name, &configs, Scoring::Exact).err().as_deref(),
+            Some(message),
+            "{table}"
+        );
     }
-    for table in
-        ["[bf]\nlevel = 1", "[calendar_arithmetic]\ntasks = [\"noon\"]", "[fraction_simplification]\nstyles = [\"x\"]"]
-    {
+    for table in [
+        "[bf]\nlevel = 1",
+        "[calendar_arithmetic]\ntasks = [\"noon\"]",
+        "[fraction_simplification]\nstyles = [\"x\"]",
+    ] {
         assert!(toml::from_str::<TaskConfigs>(table).is_err(), "{table}");
     }
 }
@@ -133,14 +196,21 @@ fn bad_values_are_errors_that_name_field_and_range() {
 #[test]
 fn every_level_of_the_curricula_has_questions() {
     for name in NAMES {
-        let top = attributes(name).iter().map(|attribute| attribute.levels.count()).max();
+        let top = attributes(name)
+            .iter()
+            .map(|attribute| attribute.levels.count())
+            .max();
         for level in 0..top.unwrap_or(0) {
             let table = serde_json::json!({*name: at_level(name, level)});
             let configs: TaskConfigs = serde_json::from_value(table).unwrap();
             let task = build(name, &configs, Scoring::Exact).unwrap();
             for seed in 0..20 {
                 let question = task.question(Seed::new(seed));
-                assert_eq!(task.score(&question, right_answer(&question)), 1.0, "{question:?}");
+                assert_eq!(
+                    task.score(&question, right_answer(&question)),
+                    1.0,
+                    "{question:?}"
+                );
             }
         }
     }
@@ -149,14 +219,21 @@ fn every_level_of_the_curricula_has_questions() {
 #[test]
 fn questions_are_a_pure_function_of_the_seed() {
     for name in NAMES {
-        let (first, second) = (task(name, Scoring::Exact), task(name, Scoring::ReasoningGym));
+        let (first, second) = (
+            task(name, Scoring::Exact),
+            task(name, Scoring::ReasoningGym),
+        );
         assert_eq!(first.name(), *name);
         let all = questions(&*first);
         assert_eq!(all, questions(&*second));
         let mut texts: Vec<&str> = all.iter().map(|question| question.text.as_str()).collect();
         texts.sort_unstable();
         texts.dedup();
-        assert!(texts.len() > 80, "{name}: only {} of 100 questions differ", texts.len());
+        assert!(
+            texts.len() > 80,
+            "{name}: only {} of 100 questions differ",
+            texts.len()
+        );
     }
 }
 
@@ -187,7 +264,8 @@ fn scores_equal_those_of_reasoning_gym() {
         if !NAMES.contains(&name) {
             continue;
         }
-        let configs: TaskConfigs = serde_json::from_value(serde_json::json!({name: row["config"]})).unwrap();
+        let configs: TaskConfigs =
+            serde_json::from_value(serde_json::json!({name: row["config"]})).unwrap();
         let task = build(name, &configs, Scoring::ReasoningGym).unwrap();
         let question = Question {
             task: name.to_owned().into(),
@@ -200,9 +278,16 @@ fn scores_equal_those_of_reasoning_gym() {
                 Value::Array(pair) => (&pair[0], &pair[1]),
                 object => (&object["candidate"], &object["score"]),
             };
-            let Some(score) = score.as_f64() else { continue };
-            let ours = candidate.as_str().map_or_else(|| task.score_missing(), |text| task.score(&question, text));
-            assert!((ours - score).abs() < 1e-9, "{name} {candidate:?}: {ours}, library {score}, of {question:?}");
+            let Some(score) = score.as_f64() else {
+                continue;
+            };
+            let ours = candidate
+                .as_str()
+                .map_or_else(|| task.score_missing(), |text| task.score(&question, text));
+            assert!(
+                (ours - score).abs() < 1e-9,
+                "{name} {candidate:?}: {ours}, library {score}, of {question:?}"
+            );
             checked += 1;
         }
     }
@@ -250,8 +335,14 @@ const PIECES: &[&str] = &[
 
 /// What a hostile or broken model may write: any text, or much of what the scorers look for.
 fn hostile() -> impl Strategy<Value = String> {
-    let glued = prop::collection::vec((prop::sample::select(PIECES), 1..40usize), 0..20)
-        .prop_map(|parts| parts.into_iter().map(|(piece, times)| piece.repeat(times)).collect::<String>());
+    let glued = prop::collection::vec((prop::sample::select(PIECES), 1..40usize), 0..20).prop_map(
+        |parts| {
+            parts
+                .into_iter()
+                .map(|(piece, times)| piece.repeat(times))
+                .collect::<String>()
+        },
+    );
     prop_oneof![any::<String>(), glued]
 }
 
@@ -288,9 +379,24 @@ fn long_answers_are_scored() {
     for name in NAMES {
         for task in BOTH.map(|scoring| task(name, scoring)) {
             let question = task.question(Seed::new(5));
-            for piece in ["9", "[", "(", "0 ", "[0,", "¬", "(P ∧ ", "\n", "-", "_0", right_answer(&question)] {
+            for piece in [
+                "9",
+                "[",
+                "(",
+                "0 ",
+                "[0,",
+                "¬",
+                "(P ∧ ",
+                "\n",
+                "-",
+                "_0",
+                right_answer(&question),
+            ] {
                 let score = task.score(&question, &piece.repeat(200_000 / piece.len()));
-                assert!((0.0..=1.0).contains(&score), "{name}: {piece:?} scores {score}");
+                assert!(
+                    (0.0..=1.0).contains(&score),
+                    "{name}: {piece:?} scores {score}"
+                );
             }
         }
     }

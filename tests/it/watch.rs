@@ -8,7 +8,12 @@ use std::fs;
 use std::path::Path;
 
 fn run(out: &Path, more: &[&str]) {
-    let mut args = vec!["run", "experiments/smoke.toml", "--out", out.to_str().unwrap()];
+    let mut args = vec![
+        "run",
+        "experiments/smoke.toml",
+        "--out",
+        out.to_str().unwrap(),
+    ];
     let set = [
         "rounds=4",
         "swarm.agents=2",
@@ -32,22 +37,57 @@ fn rounds_are_logged_and_rollouts_can_be_read() {
     let folder = out.to_str().unwrap();
     let log = fs::read_to_string(out.join("runs/2-2/seed-1/log.txt")).unwrap();
     assert_eq!(log.lines().count(), 4);
-    assert!(log.starts_with("round 1/4  own 0.") && log.contains(" of 2 learned  "), "{log}");
+    assert!(
+        log.starts_with("round 1/4  own 0.") && log.contains(" of 2 learned  "),
+        "{log}"
+    );
     let status = stdout(&["status", folder]);
-    assert!(status.contains("1 of 1 runs finished") && status.contains("4/4"), "{status}");
+    assert!(
+        status.contains("1 of 1 runs finished") && status.contains("4/4"),
+        "{status}"
+    );
 
     let all = stdout(&["rollouts", folder]);
-    let heads: Vec<&str> = all.lines().filter(|line| line.starts_with("=== ")).collect();
-    assert_eq!(heads.len(), 3 * 4, "rounds 1, 2 and 4, two rollouts of two agents each");
-    assert!(all.contains("--- drawn by agents 0") && all.contains("--- drawn by agents 1"), "{all}");
+    let heads: Vec<&str> = all
+        .lines()
+        .filter(|line| line.starts_with("=== "))
+        .collect();
+    assert_eq!(
+        heads.len(),
+        3 * 4,
+        "rounds 1, 2 and 4, two rollouts of two agents each"
+    );
+    assert!(
+        all.contains("--- drawn by agents 0") && all.contains("--- drawn by agents 1"),
+        "{all}"
+    );
     let some = stdout(&["rollouts", folder, "--round", "2", "--agent", "1"]);
-    assert_eq!(some.lines().filter(|line| line.starts_with("=== ")).count(), 2);
-    assert_eq!(some.lines().filter(|line| line.starts_with("[0.") || line.starts_with("[1.")).count(), 16);
+    assert_eq!(
+        some.lines().filter(|line| line.starts_with("=== ")).count(),
+        2
+    );
+    assert_eq!(
+        some.lines()
+            .filter(|line| line.starts_with("[0.") || line.starts_with("[1."))
+            .count(),
+        16
+    );
     let task = heads[0].rsplit(' ').next().unwrap();
     let of_task = stdout(&["rollouts", folder, "--task", task]);
-    assert!(of_task.lines().filter(|line| line.starts_with("=== ")).all(|line| line.ends_with(task)));
-    fails(&["rollouts", dir.path().to_str().unwrap()], &["cannot be read"]);
-    fails(&["status", dir.path().to_str().unwrap()], &["experiment.toml"]);
+    assert!(
+        of_task
+            .lines()
+            .filter(|line| line.starts_with("=== "))
+            .all(|line| line.ends_with(task))
+    );
+    fails(
+        &["rollouts", dir.path().to_str().unwrap()],
+        &["cannot be read"],
+    );
+    fails(
+        &["status", dir.path().to_str().unwrap()],
+        &["experiment.toml"],
+    );
 }
 
 /// The records of an event file: the length, its checksum, and what it holds.
@@ -67,14 +107,30 @@ fn every_round_is_an_event_for_tensorboard() {
     let out = dir.path().join("events");
     // one that earns rewards in any round, so that there is a loss
     run(&out, &["model.path=models/strong"]);
-    let entries = fs::read_dir(out.join("runs/2-2/seed-1")).unwrap().map(|entry| entry.unwrap().path());
-    let files: Vec<_> = entries.filter(|path| path.to_str().unwrap().contains("events.out.tfevents.")).collect();
+    let entries = fs::read_dir(out.join("runs/2-2/seed-1"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let files: Vec<_> = entries
+        .filter(|path| path.to_str().unwrap().contains("events.out.tfevents."))
+        .collect();
     let bytes = fs::read(&files[0]).unwrap();
     let records = records(&bytes);
-    assert_eq!((files.len(), records.len()), (1, 5), "the version and four rounds");
-    let has = |record: &[u8], text: &str| record.windows(text.len()).any(|window| window == text.as_bytes());
+    assert_eq!(
+        (files.len(), records.len()),
+        (1, 5),
+        "the version and four rounds"
+    );
+    let has = |record: &[u8], text: &str| {
+        record
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
     assert!(has(records[0], "brain.Event:2"));
-    assert!(["own_reward", "eval_reward", "loss", "entropy"].iter().all(|tag| has(records[1], tag)));
+    assert!(
+        ["own_reward", "eval_reward", "loss", "entropy"]
+            .iter()
+            .all(|tag| has(records[1], tag))
+    );
     // the checksum of the length 24 of the first record, from TensorBoard's own writer
     assert_eq!(bytes[8..12], [0xa3, 0x7f, 0x4b, 0x22]);
 }
@@ -91,17 +147,26 @@ fn updates_that_are_not_finite_are_left_out_kept_and_end_the_run_in_the_end() {
         let bytes = fs::read(file).unwrap();
         let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
         let scaled = |data: &[u8]| -> Vec<u8> {
-            data.chunks(4).flat_map(|v| (f32::from_le_bytes(v.try_into().unwrap()) * by).to_le_bytes()).collect()
+            data.chunks(4)
+                .flat_map(|v| (f32::from_le_bytes(v.try_into().unwrap()) * by).to_le_bytes())
+                .collect()
         };
         let all: Vec<_> = tensors
             .iter()
             .map(|(other, view)| {
-                let data = if other == name { scaled(view.data()) } else { view.data().to_vec() };
+                let data = if other == name {
+                    scaled(view.data())
+                } else {
+                    view.data().to_vec()
+                };
                 (other.to_owned(), view.shape().to_vec(), data)
             })
             .collect();
         let views = all.iter().map(|(name, shape, data)| {
-            (name.clone(), safetensors::tensor::TensorView::new(Dtype::F32, shape.clone(), data).unwrap())
+            (
+                name.clone(),
+                safetensors::tensor::TensorView::new(Dtype::F32, shape.clone(), data).unwrap(),
+            )
         });
         fs::write(file, safetensors::serialize(views, None).unwrap()).unwrap();
     };
@@ -111,8 +176,16 @@ fn updates_that_are_not_finite_are_left_out_kept_and_end_the_run_in_the_end() {
     scale(&other.join("model.safetensors"), "lm_head.weight", 1e30);
     scale(&other.join("model.safetensors"), "model.norm.weight", 1e-30);
 
-    let agent = format!("swarm.agent=[{{agents=[1], model={:?}}}]", other.to_str().unwrap());
-    let mut args = vec!["run", "experiments/smoke.toml", "--out", out.to_str().unwrap()];
+    let agent = format!(
+        "swarm.agent=[{{agents=[1], model={:?}}}]",
+        other.to_str().unwrap()
+    );
+    let mut args = vec![
+        "run",
+        "experiments/smoke.toml",
+        "--out",
+        out.to_str().unwrap(),
+    ];
     for set in [
         "rounds=40",
         "swarm.agents=2",
@@ -138,6 +211,13 @@ fn updates_that_are_not_finite_are_left_out_kept_and_end_the_run_in_the_end() {
         .collect();
     assert_eq!(dumps.len(), 2, "{dumps:?}");
     let dump = fs::read_to_string(run.join(&dumps[0])).unwrap();
-    assert!(dump.lines().count() >= 5 && dump.contains("\"drawn_by\":[1]"), "{dump}");
-    assert!(fs::read_to_string(run.join("log.txt")).unwrap().contains("1 updates left out, not finite"));
+    assert!(
+        dump.lines().count() >= 5 && dump.contains("\"drawn_by\":[1]"),
+        "{dump}"
+    );
+    assert!(
+        fs::read_to_string(run.join("log.txt"))
+            .unwrap()
+            .contains("1 updates left out, not finite")
+    );
 }

@@ -28,13 +28,18 @@ fn model(tied: bool) -> Decoder {
 /// A frozen policy that differs a little from `model(true)`.
 fn other_model() -> Decoder {
     let model = model(true).valid();
-    let drift: Vec<f32> = flatten_weights(&model).iter().map(|w| (w * 1e3).sin()).collect();
+    let drift: Vec<f32> = flatten_weights(&model)
+        .iter()
+        .map(|w| (w * 1e3).sin())
+        .collect();
     shifted(&model, &drift, 0.02).valid()
 }
 
 fn tokens(seed: u64, len: usize) -> Vec<u32> {
     let mut rng = Seed::new(seed).rng();
-    (0..len).map(|_| 1 + rng.below(u64::from(VOCAB) - 1) as u32).collect()
+    (0..len)
+        .map(|_| 1 + rng.below(u64::from(VOCAB) - 1) as u32)
+        .collect()
 }
 
 fn example(prompt: u64, prompt_len: usize, completion: u64, len: usize, advantage: f64) -> Example {
@@ -62,13 +67,29 @@ fn examples() -> Vec<Example> {
 }
 
 fn config(loss_type: LossType) -> TrainConfig {
-    TrainConfig { learning_rate: 1e-2, loss_type, max_grad_norm: 0.0, ..TrainConfig::default() }
+    TrainConfig {
+        learning_rate: 1e-2,
+        loss_type,
+        max_grad_norm: 0.0,
+        ..TrainConfig::default()
+    }
 }
 
-const LOSS_TYPES: [LossType; 4] = [LossType::Bnpo, LossType::Grpo, LossType::DrGrpo, LossType::Dapo];
+const LOSS_TYPES: [LossType; 4] = [
+    LossType::Bnpo,
+    LossType::Grpo,
+    LossType::DrGrpo,
+    LossType::Dapo,
+];
 
 fn update(config: &TrainConfig) -> Update<'_> {
-    Update { config, temperature: 1.0, max_completion_length: 10, reference: None, seed: Seed::new(1) }
+    Update {
+        config,
+        temperature: 1.0,
+        max_completion_length: 10,
+        reference: None,
+        seed: Seed::new(1),
+    }
 }
 
 /// Every number of a gradient, by parameter.
@@ -76,8 +97,12 @@ fn flatten(model: &Decoder, gradients: &GradientsParams) -> Vec<f32> {
     struct Flat<'a>(&'a GradientsParams, Vec<f32>);
     impl ModuleVisitor for Flat<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let gradient = self.0.get::<D>(param.id).expect("every parameter has a gradient");
-            self.1.extend(gradient.into_data().try_into_vec::<f32>().unwrap());
+            let gradient = self
+                .0
+                .get::<D>(param.id)
+                .expect("every parameter has a gradient");
+            self.1
+                .extend(gradient.into_data().try_into_vec::<f32>().unwrap());
         }
     }
     let mut flat = Flat(gradients, Vec::new());
@@ -89,20 +114,30 @@ fn assert_close(a: &[f32], b: &[f32], relative: f32, what: &str) {
     assert_eq!(a.len(), b.len(), "{what}");
     let scale = b.iter().fold(0f32, |m, x| m.max(x.abs()));
     for (i, (x, y)) in a.iter().zip(b).enumerate() {
-        assert!((x - y).abs() <= relative * scale, "{what}: entry {i}: {x} is not {y} (largest {scale})");
+        assert!(
+            (x - y).abs() <= relative * scale,
+            "{what}: entry {i}: {x} is not {y} (largest {scale})"
+        );
     }
 }
 
 /// Log-probs of one completion, computed the plain way: prompt and completion in one row.
 fn plain_logprobs(model: &Decoder, example: &Example, temperature: f64) -> Tensor<1> {
-    let row: Vec<u32> = example.prompt.iter().chain(&example.completion).copied().collect();
+    let row: Vec<u32> = example
+        .prompt
+        .iter()
+        .chain(&example.completion)
+        .copied()
+        .collect();
     let device = model.device();
     let logits = model.forward(&row);
     let (from, len) = (example.prompt.len() - 1, example.completion.len());
     let logits = logits.slice([from..from + len, 0..VOCAB as usize]);
     let targets: Vec<i32> = example.completion.iter().map(|&t| t as i32).collect();
     let targets = Tensor::<2, Int>::from_data(TensorData::new(targets, [len, 1]), &device);
-    log_softmax(logits / temperature, 1).gather(1, targets).reshape([len])
+    log_softmax(logits / temperature, 1)
+        .gather(1, targets)
+        .reshape([len])
 }
 
 fn values(tensor: Tensor<1>) -> Vec<f32> {
@@ -123,7 +158,10 @@ fn loss_and_gradient(
 ) -> (f64, Vec<f32>) {
     let refs: Vec<&Example> = all.iter().collect();
     let reference = other_model();
-    let update = Update { reference: Some(&reference), ..update(config) };
+    let update = Update {
+        reference: Some(&reference),
+        ..update(config)
+    };
     let (loss, gradients) = update.probe(model, &refs, old);
     (loss, flatten(model, &gradients))
 }
@@ -157,7 +195,10 @@ fn constant_gradient(model: &Decoder, entries: &[f32]) -> GradientsParams {
             let (own, rest) = self.0.split_at(shape.iter().product());
             self.0 = rest;
             let data = TensorData::new(own.to_vec(), shape);
-            self.1.register(param.id, Tensor::<D>::from_data(data, &param.val().device().inner()));
+            self.1.register(
+                param.id,
+                Tensor::<D>::from_data(data, &param.val().device().inner()),
+            );
         }
     }
     let mut fill = Fill(entries, GradientsParams::new());
@@ -170,7 +211,8 @@ fn visit_order(model: &Decoder) -> Vec<f32> {
     struct Values(Vec<f32>);
     impl ModuleVisitor for Values {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.0.extend(param.val().into_data().try_into_vec::<f32>().unwrap());
+            self.0
+                .extend(param.val().into_data().try_into_vec::<f32>().unwrap());
         }
     }
     let mut values = Values(Vec::new());
@@ -179,5 +221,8 @@ fn visit_order(model: &Decoder) -> Vec<f32> {
 }
 
 fn flatten_weights(model: &Decoder) -> Vec<f32> {
-    weights::tensors(model).into_iter().flat_map(|(_, tensor)| tensor.values()).collect()
+    weights::tensors(model)
+        .into_iter()
+        .flat_map(|(_, tensor)| tensor.values())
+        .collect()
 }

@@ -36,10 +36,20 @@ pub(super) struct Keys {
 
 impl Keys {
     /// Head `head` of the rows `range` of matrices that have `dim` columns a head.
-    pub(super) fn new(keys: &[f32], values: &[f32], range: &Range<usize>, [head, heads, dim]: [usize; 3]) -> Self {
+    pub(super) fn new(
+        keys: &[f32],
+        values: &[f32],
+        range: &Range<usize>,
+        [head, heads, dim]: [usize; 3],
+    ) -> Self {
         let (len, columns) = (range.len(), padded(range.len()));
         let transposed = transposed(keys, range, [head, heads, dim]);
-        Self { transposed, values: gathered(values, range, [head, heads, dim]), len, columns }
+        Self {
+            transposed,
+            values: gathered(values, range, [head, heads, dim]),
+            len,
+            columns,
+        }
     }
 }
 
@@ -47,8 +57,9 @@ impl Keys {
 fn transposed(matrix: &[f32], range: &Range<usize>, [head, heads, dim]: [usize; 3]) -> Vec<f32> {
     let columns = padded(range.len());
     let mut out = vec![0.0; dim * columns];
-    for (column, row) in
-        matrix[range.start * heads * dim..range.end * heads * dim].chunks_exact(heads * dim).enumerate()
+    for (column, row) in matrix[range.start * heads * dim..range.end * heads * dim]
+        .chunks_exact(heads * dim)
+        .enumerate()
     {
         for (d, &x) in row[head * dim..][..dim].iter().enumerate() {
             out[d * columns + column] = x;
@@ -73,7 +84,8 @@ fn gathered(matrix: &[f32], range: &Range<usize>, [head, heads, dim]: [usize; 3]
 #[inline(always)]
 pub(super) fn softmax(row: &mut [f32], split: usize, seen: [usize; 2]) -> f32 {
     let (prompt, own) = row.split_at_mut(split);
-    let ((prompt, hidden), (own, later)) = (prompt.split_at_mut(seen[0]), own.split_at_mut(seen[1]));
+    let ((prompt, hidden), (own, later)) =
+        (prompt.split_at_mut(seen[0]), own.split_at_mut(seen[1]));
     hidden.fill(0.0);
     later.fill(0.0);
     let top = largest(prompt).max(largest(own));
@@ -116,10 +128,17 @@ impl Head<'_> {
         let (dim, wide, n) = (self.op.head_dim, padded(self.op.head_dim), range.len());
         let width = self.kv_heads * self.share * dim;
         let mut out = vec![0.0; self.share * n * wide];
-        for (i, row) in from[(range.start - self.op.first) * width..].chunks_exact(width).take(n).enumerate() {
+        for (i, row) in from[(range.start - self.op.first) * width..]
+            .chunks_exact(width)
+            .take(n)
+            .enumerate()
+        {
             for g in 0..self.share {
                 let row = &row[(self.kv * self.share + g) * dim..][..dim];
-                out[(g * n + i) * wide..][..dim].iter_mut().zip(row).for_each(|(q, x)| *q = x * scale);
+                out[(g * n + i) * wide..][..dim]
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(q, x)| *q = x * scale);
             }
         }
         out
@@ -133,9 +152,23 @@ impl Head<'_> {
         let mut scores = vec![0.0; rows * width];
         let asked = Steps(asked, [wide, 1]);
         if let Some(p) = prompt {
-            multiply_add(&mut scores, width, asked, &p.transposed, p.columns, [rows, dim, p.columns]);
+            multiply_add(
+                &mut scores,
+                width,
+                asked,
+                &p.transposed,
+                p.columns,
+                [rows, dim, p.columns],
+            );
         }
-        multiply_add(&mut scores[split..], width, asked, &own.transposed, own.columns, [rows, dim, own.columns]);
+        multiply_add(
+            &mut scores[split..],
+            width,
+            asked,
+            &own.transposed,
+            own.columns,
+            [rows, dim, own.columns],
+        );
         scores
     }
 
@@ -145,8 +178,11 @@ impl Head<'_> {
 
     /// Runs of tokens that ask: prompts (over nothing but themselves) and rows.
     fn runs<'f>(&self, family: &'f Family) -> impl Iterator<Item = (bool, &'f Range<usize>)> {
-        let prompt = (self.op.first == 0 && !family.prompt.is_empty()).then_some((false, &family.prompt));
-        prompt.into_iter().chain(family.rows.iter().map(|row| (true, row)))
+        let prompt =
+            (self.op.first == 0 && !family.prompt.is_empty()).then_some((false, &family.prompt));
+        prompt
+            .into_iter()
+            .chain(family.rows.iter().map(|row| (true, row)))
     }
 
     /// Output `[queries, share * head_dim]` and logarithms of denominators `[queries, share]`.
@@ -158,7 +194,11 @@ impl Head<'_> {
             for (behind, range) in self.runs(family) {
                 let (n, at) = (range.len(), range.start - self.op.first);
                 let prompt = whole_prompt.as_ref().filter(|_| behind);
-                let own = if behind { &self.keys(range) } else { whole_prompt.as_ref().expect("not empty") };
+                let own = if behind {
+                    &self.keys(range)
+                } else {
+                    whole_prompt.as_ref().expect("not empty")
+                };
                 let asked = self.asked(self.inputs[0], range, self.scale());
                 let mut weights = self.scores(&asked, prompt, own);
                 let (split, seen) = (prompt.map_or(0, |p| p.columns), prompt.map_or(0, |p| p.len));
@@ -167,7 +207,8 @@ impl Head<'_> {
                     #[inline(always)]
                     || {
                         for (row, weights) in weights.chunks_exact_mut(width).enumerate() {
-                            logs[(at + row % n) * share + row / n] = softmax(weights, split, [seen, row % n + 1]);
+                            logs[(at + row % n) * share + row / n] =
+                                softmax(weights, split, [seen, row % n + 1]);
                         }
                     },
                 );
@@ -183,9 +224,17 @@ impl Head<'_> {
                     );
                 }
                 let weights = Steps(&weights[split..], [width, 1]);
-                multiply_add(&mut mixed, wide, weights, &own.values, wide, [share * n, n, wide]);
+                multiply_add(
+                    &mut mixed,
+                    wide,
+                    weights,
+                    &own.values,
+                    wide,
+                    [share * n, n, wide],
+                );
                 for (row, mixed) in mixed.chunks_exact(wide).enumerate() {
-                    out[((at + row % n) * share + row / n) * dim..][..dim].copy_from_slice(&mixed[..dim]);
+                    out[((at + row % n) * share + row / n) * dim..][..dim]
+                        .copy_from_slice(&mixed[..dim]);
                 }
             }
         }
@@ -262,7 +311,12 @@ impl Gradients<'_> {
     /// Adds what the queries of one run give to themselves and to what they see.
     fn run(&mut self, range: &Range<usize>, prompt: Option<&mut Side>, own: &mut Side) {
         let head = self.head;
-        let (dim, wide, share, n) = (head.op.head_dim, padded(head.op.head_dim), head.share, range.len());
+        let (dim, wide, share, n) = (
+            head.op.head_dim,
+            padded(head.op.head_dim),
+            head.share,
+            range.len(),
+        );
         let at = range.start - head.op.first;
         let asked = head.asked(head.inputs[0], range, head.scale());
         let by_out = head.asked(self.upstream, range, 1.0);
@@ -289,7 +343,9 @@ impl Gradients<'_> {
         widest(
             #[inline(always)]
             || {
-                let pairs = weights.chunks_exact_mut(width).zip(by_scores.chunks_exact_mut(width));
+                let pairs = weights
+                    .chunks_exact_mut(width)
+                    .zip(by_scores.chunks_exact_mut(width));
                 for (row, (weights, by_scores)) in pairs.enumerate() {
                     let log = self.logs[(at + row % n) * share + row / n];
                     let mean = dot(&by_out[row * wide..][..wide], &out[row * wide..][..wide]);
@@ -308,9 +364,30 @@ impl Gradients<'_> {
         for (from, side) in &mut parts {
             let len = side.keys.len;
             let (by, w) = (&by_scores[*from..], &weights[*from..]);
-            multiply_add(&mut by_asked, wide, Steps(by, [width, 1]), &side.key_rows, wide, [rows, len, wide]);
-            multiply_add(&mut side.by_keys, wide, Steps(by, [1, width]), &asked, wide, [len, rows, wide]);
-            multiply_add(&mut side.by_values, wide, Steps(w, [1, width]), &by_out, wide, [len, rows, wide]);
+            multiply_add(
+                &mut by_asked,
+                wide,
+                Steps(by, [width, 1]),
+                &side.key_rows,
+                wide,
+                [rows, len, wide],
+            );
+            multiply_add(
+                &mut side.by_keys,
+                wide,
+                Steps(by, [1, width]),
+                &asked,
+                wide,
+                [len, rows, wide],
+            );
+            multiply_add(
+                &mut side.by_values,
+                wide,
+                Steps(w, [1, width]),
+                &by_out,
+                wide,
+                [len, rows, wide],
+            );
         }
         let scale = head.scale();
         for (row, by) in by_asked.chunks_exact(wide).enumerate() {
@@ -321,8 +398,14 @@ impl Gradients<'_> {
 
     fn store(&mut self, range: &Range<usize>, side: &Side) {
         let (dim, wide) = (self.head.op.head_dim, padded(self.head.op.head_dim));
-        for (all, of_side) in [(&mut self.by_keys, &side.by_keys), (&mut self.by_values, &side.by_values)] {
-            for (to, from) in all[range.start * dim..].chunks_exact_mut(dim).zip(of_side.chunks_exact(wide)) {
+        for (all, of_side) in [
+            (&mut self.by_keys, &side.by_keys),
+            (&mut self.by_values, &side.by_values),
+        ] {
+            for (to, from) in all[range.start * dim..]
+                .chunks_exact_mut(dim)
+                .zip(of_side.chunks_exact(wide))
+            {
                 to.copy_from_slice(&from[..dim]);
             }
         }
@@ -334,7 +417,10 @@ fn side_by_side(parts: &[Vec<f32>], rows: usize) -> Host {
     let width = parts[0].len() / rows.max(1);
     let mut out = vec![0.0; rows * width * parts.len()];
     for (i, part) in parts.iter().enumerate() {
-        for (out, row) in out.chunks_exact_mut(width * parts.len()).zip(part.chunks_exact(width)) {
+        for (out, row) in out
+            .chunks_exact_mut(width * parts.len())
+            .zip(part.chunks_exact(width))
+        {
             out[i * width..][..width].copy_from_slice(row);
         }
     }
@@ -355,7 +441,15 @@ impl Attend {
         let [queries, keys, _] = inputs.each_ref().map(|input| dims(input)[1]);
         let kv_heads = keys / self.head_dim;
         let inputs = inputs.each_ref().map(numbers);
-        let head = |kv| work(&Head { op: self, inputs, kv, kv_heads, share: queries / keys });
+        let head = |kv| {
+            work(&Head {
+                op: self,
+                inputs,
+                kv,
+                kv_heads,
+                share: queries / keys,
+            })
+        };
         each(kv_heads, self.packing.tokens() >= MANY, head)
     }
 }
@@ -366,22 +460,43 @@ impl HostOp<3> for Attend {
     fn forward(&self, inputs: [Host; 3]) -> (Host, Saved) {
         let inputs = inputs.map(whole);
         let [queries, _] = dims(&inputs[0]);
-        let (parts, logs): (Vec<_>, Vec<_>) = self.heads(&inputs, |head| head.forward(queries)).into_iter().unzip();
+        let (parts, logs): (Vec<_>, Vec<_>) = self
+            .heads(&inputs, |head| head.forward(queries))
+            .into_iter()
+            .unzip();
         let output = side_by_side(&parts, queries);
-        (output.clone(), Saved { inputs, output, logs })
+        (
+            output.clone(),
+            Saved {
+                inputs,
+                output,
+                logs,
+            },
+        )
     }
 
     fn backward(&self, saved: Saved, upstream: Host) -> [Host; 3] {
         let upstream = whole(upstream);
-        let Saved { inputs, output, logs } = saved;
+        let Saved {
+            inputs,
+            output,
+            logs,
+        } = saved;
         let (out, by) = (numbers(&output), numbers(&upstream));
         let heads = self.heads(&inputs, |head| head.backward(out, &logs[head.kv], by));
         let rows = inputs.each_ref().map(|input| dims(input)[0]);
         let mut parts = [Vec::new(), Vec::new(), Vec::new()];
         for head in heads {
-            parts.iter_mut().zip(head).for_each(|(part, by)| part.push(by));
+            parts
+                .iter_mut()
+                .zip(head)
+                .for_each(|(part, by)| part.push(by));
         }
         let [queries, keys, values] = parts;
-        [side_by_side(&queries, rows[0]), side_by_side(&keys, rows[1]), side_by_side(&values, rows[2])]
+        [
+            side_by_side(&queries, rows[0]),
+            side_by_side(&keys, rows[1]),
+            side_by_side(&values, rows[2]),
+        ]
     }
 }

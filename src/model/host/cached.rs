@@ -55,10 +55,13 @@ impl HostCache {
         let packing = Packing::new(lengths, &[]);
         let layer = |pair: Option<[Tensor<2>; 2]>| {
             let pair = pair.map(|pair| pair.map(|x| whole(host(x))));
-            let [keys, values] = pair.as_ref().map_or([&[][..]; 2], |pair| pair.each_ref().map(numbers));
+            let [keys, values] = pair
+                .as_ref()
+                .map_or([&[][..]; 2], |pair| pair.each_ref().map(numbers));
             let heads = |family: &Family| {
                 let range = family.prompt.clone();
-                (0..kv_heads).map(move |head| Keys::new(keys, values, &range, [head, kv_heads, head_dim]))
+                (0..kv_heads)
+                    .map(move |head| Keys::new(keys, values, &range, [head, kv_heads, head_dim]))
             };
             Layer {
                 prompts: packing.families().iter().flat_map(heads).collect(),
@@ -66,14 +69,30 @@ impl HostCache {
                 values: vec![0.0; slots * kv_heads * capacity * padded(head_dim)],
             }
         };
-        let rows = (0..slots).map(|slot| Row { slot, prompt: slot / group.max(1) }).collect();
+        let rows = (0..slots)
+            .map(|slot| Row {
+                slot,
+                prompt: slot / group.max(1),
+            })
+            .collect();
         let layers = layers.into_iter().map(layer).collect();
-        Self { layers, rows, lengths: lengths.into(), kv_heads, head_dim, capacity, len: 0 }
+        Self {
+            layers,
+            rows,
+            lengths: lengths.into(),
+            kv_heads,
+            head_dim,
+            capacity,
+            len: 0,
+        }
     }
 
     /// The position of the next token of each living row.
     pub(crate) fn positions(&self) -> Vec<usize> {
-        self.rows.iter().map(|row| self.lengths[row.prompt] + self.len).collect()
+        self.rows
+            .iter()
+            .map(|row| self.lengths[row.prompt] + self.len)
+            .collect()
     }
 
     /// Writes the keys and values of one more token a row and returns what its queries find.
@@ -84,7 +103,11 @@ impl HostCache {
     /// # Panics
     /// When there is no room left.
     pub(crate) fn attend(&mut self, layer: usize, inputs: [Tensor<2>; 3]) -> Tensor<2> {
-        assert!(self.len < self.capacity, "a cache for {} tokens is full", self.capacity);
+        assert!(
+            self.len < self.capacity,
+            "a cache for {} tokens is full",
+            self.capacity
+        );
         let inputs = inputs.map(|input| whole(host(input)));
         let [rows, width] = dims(&inputs[0]);
         let [queries, keys, values] = inputs.each_ref().map(numbers);
@@ -94,7 +117,13 @@ impl HostCache {
         for run in self.rows.chunk_by(|a, b| a.prompt == b.prompt) {
             let part = start * width..(start + run.len()) * width;
             for head in 0..self.kv_heads {
-                self.family(&self.layers[layer], run, head, &queries[part.clone()], &mut out[part.clone()]);
+                self.family(
+                    &self.layers[layer],
+                    run,
+                    head,
+                    &queries[part.clone()],
+                    &mut out[part.clone()],
+                );
             }
             start += run.len();
         }
@@ -114,14 +143,21 @@ impl HostCache {
     fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) {
         let (dim, columns, wide) = (self.head_dim, padded(self.capacity), padded(self.head_dim));
         let layer = &mut self.layers[layer];
-        let of_rows = keys.chunks_exact(self.kv_heads * dim).zip(values.chunks_exact(self.kv_heads * dim));
+        let of_rows = keys
+            .chunks_exact(self.kv_heads * dim)
+            .zip(values.chunks_exact(self.kv_heads * dim));
         for (row, (keys, values)) in self.rows.iter().zip(of_rows) {
-            for (head, (key, value)) in keys.chunks_exact(dim).zip(values.chunks_exact(dim)).enumerate() {
+            for (head, (key, value)) in keys
+                .chunks_exact(dim)
+                .zip(values.chunks_exact(dim))
+                .enumerate()
+            {
                 let place = row.slot * self.kv_heads + head;
                 for (d, &x) in key.iter().enumerate() {
                     layer.keys[(place * dim + d) * columns + self.len] = x;
                 }
-                layer.values[(place * self.capacity + self.len) * wide..][..dim].copy_from_slice(value);
+                layer.values[(place * self.capacity + self.len) * wide..][..dim]
+                    .copy_from_slice(value);
             }
         }
     }
@@ -136,12 +172,25 @@ impl HostCache {
         let (split, scale) = (prompt.columns, (dim as f32).powf(-0.5));
         let (count, columns) = (rows.len() * share, split + own_columns);
         let mut asked = vec![0.0; count * dim];
-        for (asked, row) in asked.chunks_exact_mut(share * dim).zip(queries.chunks_exact(width)) {
-            asked.iter_mut().zip(&row[head * share * dim..]).for_each(|(q, x)| *q = x * scale);
+        for (asked, row) in asked
+            .chunks_exact_mut(share * dim)
+            .zip(queries.chunks_exact(width))
+        {
+            asked
+                .iter_mut()
+                .zip(&row[head * share * dim..])
+                .for_each(|(q, x)| *q = x * scale);
         }
         let mut weights = vec![0.0; count * columns];
         let all = Steps(&asked, [dim, 1]);
-        multiply_add(&mut weights, columns, all, &prompt.transposed, split, [count, dim, split]);
+        multiply_add(
+            &mut weights,
+            columns,
+            all,
+            &prompt.transposed,
+            split,
+            [count, dim, split],
+        );
         let stride = padded(self.capacity);
         let place = |row: &Row| row.slot * heads + head;
         for (i, row) in rows.iter().enumerate() {
@@ -160,11 +209,25 @@ impl HostCache {
         );
         let mut mixed = vec![0.0; count * wide];
         let shape = [count, prompt.len, wide];
-        multiply_add(&mut mixed, wide, Steps(&weights, [columns, 1]), &prompt.values, wide, shape);
+        multiply_add(
+            &mut mixed,
+            wide,
+            Steps(&weights, [columns, 1]),
+            &prompt.values,
+            wide,
+            shape,
+        );
         for (i, row) in rows.iter().enumerate() {
             let own = Steps(&weights[i * share * columns + split..], [columns, 1]);
             let values = &layer.values[place(row) * self.capacity * wide..];
-            multiply_add(&mut mixed[i * share * wide..], wide, own, values, wide, [share, len, wide]);
+            multiply_add(
+                &mut mixed[i * share * wide..],
+                wide,
+                own,
+                values,
+                wide,
+                [share, len, wide],
+            );
         }
         for (i, mixed) in mixed.chunks_exact(wide).enumerate() {
             let to = (i / share) * width + (head * share + i % share) * dim;
@@ -174,5 +237,7 @@ impl HostCache {
 }
 
 fn host(tensor: Tensor<2>) -> Host {
-    tensor.try_into_primitive::<Flex>().expect("generation runs on the CPU, without a graph")
+    tensor
+        .try_into_primitive::<Flex>()
+        .expect("generation runs on the CPU, without a graph")
 }

@@ -70,7 +70,10 @@ impl<O: HostOp<N> + Sync, const N: usize> Backward<Flex, N> for Node<O> {
 ///
 /// # Panics
 /// When they live elsewhere, or some have a graph and others not.
-pub(crate) fn apply<O: HostOp<N> + Sync, const N: usize>(op: O, inputs: [Tensor<2>; N]) -> Tensor<2> {
+pub(crate) fn apply<O: HostOp<N> + Sync, const N: usize>(
+    op: O,
+    inputs: [Tensor<2>; N],
+) -> Tensor<2> {
     let here = "the tensors live on the CPU, all with a graph or all without";
     if !inputs[0].device().is_autodiff() {
         let inputs = inputs.map(|input| input.try_into_primitive::<Flex>().expect(here));
@@ -79,7 +82,11 @@ pub(crate) fn apply<O: HostOp<N> + Sync, const N: usize>(op: O, inputs: [Tensor<
     let inputs = inputs.map(|input| input.try_into_primitive::<Autodiff<Flex>>().expect(here));
     let guards = std::array::from_fn(|i| inputs[i].node());
     let (output, saved) = op.forward(inputs.map(|input| input.primitive().clone()));
-    let output = match Node(op).prepare::<NoCheckpointing>(guards).compute_bound().stateful() {
+    let output = match Node(op)
+        .prepare::<NoCheckpointing>(guards)
+        .compute_bound()
+        .stateful()
+    {
         OpsKind::Tracked(prep) => prep.finish(saved, output),
         OpsKind::UnTracked(prep) => prep.finish(output),
     };
@@ -89,20 +96,37 @@ pub(crate) fn apply<O: HostOp<N> + Sync, const N: usize>(op: O, inputs: [Tensor<
 /// What `work` makes of the numbers of a tensor without a graph.
 pub(crate) fn read<R, const D: usize>(tensor: Tensor<D>, work: impl FnOnce(&[f32]) -> R) -> R {
     if is_host(&tensor.device()) {
-        return work(numbers(&whole(tensor.try_into_primitive::<Flex>().expect("a tensor without a graph"))));
+        return work(numbers(&whole(
+            tensor
+                .try_into_primitive::<Flex>()
+                .expect("a tensor without a graph"),
+        )));
     }
-    work(&tensor.into_data().try_into_vec::<f32>().expect("weights and activations are f32"))
+    work(
+        &tensor
+            .into_data()
+            .try_into_vec::<f32>()
+            .expect("weights and activations are f32"),
+    )
 }
 
 /// The numbers of a tensor of the CPU without a graph, to be kept or written over; copied only where
 /// others see them too.
 pub(crate) fn take<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    into_numbers(tensor.try_into_primitive::<Flex>().expect("a tensor of the CPU without a graph"))
+    into_numbers(
+        tensor
+            .try_into_primitive::<Flex>()
+            .expect("a tensor of the CPU without a graph"),
+    )
 }
 
 /// A tensor whose numbers stand in one row after the other.
 fn whole(tensor: Host) -> Host {
-    if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
+    if tensor.is_contiguous() {
+        tensor
+    } else {
+        tensor.to_contiguous()
+    }
 }
 
 /// Its numbers.
@@ -112,7 +136,10 @@ fn numbers(tensor: &Host) -> &[f32] {
 
 /// Its numbers, to be kept or written over.
 fn into_numbers(tensor: Host) -> Vec<f32> {
-    tensor.into_data().try_into_vec().expect("weights and activations are f32")
+    tensor
+        .into_data()
+        .try_into_vec()
+        .expect("weights and activations are f32")
 }
 
 /// Rows and columns.

@@ -85,17 +85,26 @@ impl HostOp<2> for Swiglu {
 
     fn backward(&self, [gate, up]: Self::Saved, upstream: Host) -> [Host; 2] {
         let upstream = whole(upstream);
-        let ([rows, width], g, u, by) = (dims(&gate), numbers(&gate), numbers(&up), numbers(&upstream));
+        let ([rows, width], g, u, by) = (
+            dims(&gate),
+            numbers(&gate),
+            numbers(&up),
+            numbers(&upstream),
+        );
         // both gradients side by side, a row of the one after a row of the other
         let mut both = vec![0.0; 2 * g.len()];
         rows_of(&mut both, 2 * width, |row, both| {
             let from = row * width;
-            let inputs = g[from..].chunks_exact(width).zip(u[from..].chunks_exact(width));
+            let inputs = g[from..]
+                .chunks_exact(width)
+                .zip(u[from..].chunks_exact(width));
             widest(
                 #[inline(always)]
                 || {
-                    for ((both, (g, u)), by) in
-                        both.chunks_exact_mut(2 * width).zip(inputs).zip(by[from..].chunks_exact(width))
+                    for ((both, (g, u)), by) in both
+                        .chunks_exact_mut(2 * width)
+                        .zip(inputs)
+                        .zip(by[from..].chunks_exact(width))
                     {
                         let (by_g, by_u) = both.split_at_mut(width);
                         for i in 0..width {
@@ -125,7 +134,9 @@ pub(crate) struct RmsNorm {
 impl RmsNorm {
     #[inline(always)]
     fn scale(&self, row: &[f32]) -> f32 {
-        (dot(row, row) / row.len() as f32 + self.epsilon as f32).sqrt().recip()
+        (dot(row, row) / row.len() as f32 + self.epsilon as f32)
+            .sqrt()
+            .recip()
     }
 }
 

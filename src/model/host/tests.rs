@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 fn random(seed: u64, shape: [usize; 2], device: &Device) -> Tensor<2> {
     let mut rng = Seed::new(seed).rng();
-    let numbers: Vec<f32> = (0..shape[0] * shape[1]).map(|_| rng.normal() as f32).collect();
+    let numbers: Vec<f32> = (0..shape[0] * shape[1])
+        .map(|_| rng.normal() as f32)
+        .collect();
     Tensor::from_data(TensorData::new(numbers, shape), device)
 }
 
@@ -22,7 +24,10 @@ fn values(tensor: Tensor<2>) -> Vec<f32> {
 fn assert_close(a: &[f32], b: &[f32], what: &str) {
     assert_eq!(a.len(), b.len(), "{what}");
     for (x, y) in a.iter().zip(b) {
-        assert!((x - y).abs() < 2e-5 * (1.0 + y.abs()), "{what}: {x} is not {y}");
+        assert!(
+            (x - y).abs() < 2e-5 * (1.0 + y.abs()),
+            "{what}: {x} is not {y}"
+        );
     }
 }
 
@@ -42,11 +47,24 @@ fn same<const N: usize>(
         let weights = random(99, output.dims(), &device);
         let mut grads = (output.clone() * weights).sum().backward();
         let mut numbers = vec![values(output.inner())];
-        numbers.extend(inputs.each_ref().map(|input| values(input.grad_remove(&mut grads).unwrap())));
+        numbers.extend(
+            inputs
+                .each_ref()
+                .map(|input| values(input.grad_remove(&mut grads).unwrap())),
+        );
         numbers
     });
     for (i, (a, b)) in results[0].iter().zip(&results[1]).enumerate() {
-        assert_close(a, b, ["value", "first gradient", "second gradient", "third gradient"][i]);
+        assert_close(
+            a,
+            b,
+            [
+                "value",
+                "first gradient",
+                "second gradient",
+                "third gradient",
+            ][i],
+        );
     }
 }
 
@@ -58,7 +76,11 @@ fn affine_maps_norms_and_swiglu_equal_the_plain_formulas() {
             |inputs| apply(Linear, inputs),
             |[x, weight, bias]| x.matmul(weight) + bias,
         );
-        same([[rows, width], [rows, width]], |inputs| apply(Swiglu, inputs), |[gate, up]| silu(gate) * up);
+        same(
+            [[rows, width], [rows, width]],
+            |inputs| apply(Swiglu, inputs),
+            |[gate, up]| silu(gate) * up,
+        );
         same(
             [[rows, width], [1, width]],
             |inputs| apply(RmsNorm { epsilon: 1e-6 }, inputs),
@@ -70,7 +92,11 @@ fn affine_maps_norms_and_swiglu_equal_the_plain_formulas() {
 #[test]
 fn rotation_equals_the_plain_formula() {
     let rope = crate::model::rope::Rope::new(&[0, 5, 2], 6, 100.0);
-    same([[3, 12]], |inputs| apply(Rotate(rope.clone()), inputs), |[x]| rope.apply(x));
+    same(
+        [[3, 12]],
+        |inputs| apply(Rotate(rope.clone()), inputs),
+        |[x]| rope.apply(x),
+    );
 }
 
 #[test]
@@ -86,8 +112,21 @@ fn attention_equals_the_plain_formula_with_and_without_asking_prompts() {
             for first in [0, packing.prompt_tokens()] {
                 let tokens = packing.tokens();
                 same(
-                    [[tokens - first, heads * dim], [tokens, kv_heads * dim], [tokens, kv_heads * dim]],
-                    |inputs| apply(Attend { packing: packing.clone(), head_dim: dim, first }, inputs),
+                    [
+                        [tokens - first, heads * dim],
+                        [tokens, kv_heads * dim],
+                        [tokens, kv_heads * dim],
+                    ],
+                    |inputs| {
+                        apply(
+                            Attend {
+                                packing: packing.clone(),
+                                head_dim: dim,
+                                first,
+                            },
+                            inputs,
+                        )
+                    },
                     |inputs| plain::attend(inputs, &packing, first, dim),
                 );
             }
@@ -102,13 +141,38 @@ fn both_caches_find_the_same_while_rows_end() {
     let prompts: [&[u32]; 3] = [&[1, 2, 3], &[], &[4; 18]];
     let tokens = 21;
     let pairs: Vec<Option<[Tensor<2>; 2]>> = (0..layers as u64)
-        .map(|layer| Some([2 * layer, 2 * layer + 1].map(|seed| random(seed, [tokens, kv_heads * dim], &device))))
+        .map(|layer| {
+            Some(
+                [2 * layer, 2 * layer + 1]
+                    .map(|seed| random(seed, [tokens, kv_heads * dim], &device)),
+            )
+        })
         .collect();
-    let mut caches =
-        [true, false].map(|host| Cache::new(pairs.clone(), &prompts, [3, 8], [kv_heads, dim], 100.0, host));
+    let mut caches = [true, false].map(|host| {
+        Cache::new(
+            pairs.clone(),
+            &prompts,
+            [3, 8],
+            [kv_heads, dim],
+            100.0,
+            host,
+        )
+    });
     let mut living: Vec<usize> = (0..9).collect();
-    for (step, ended) in [vec![], vec![0, 4], vec![1, 5], vec![], vec![2, 6, 7], vec![3]].iter().enumerate() {
-        let kept: Vec<usize> = (0..living.len()).filter(|&i| !ended.contains(&living[i])).collect();
+    for (step, ended) in [
+        vec![],
+        vec![0, 4],
+        vec![1, 5],
+        vec![],
+        vec![2, 6, 7],
+        vec![3],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let kept: Vec<usize> = (0..living.len())
+            .filter(|&i| !ended.contains(&living[i]))
+            .collect();
         living = kept.iter().map(|&i| living[i]).collect();
         caches.iter_mut().for_each(|cache| cache.keep(&kept));
         for layer in 0..layers {
@@ -116,9 +180,14 @@ fn both_caches_find_the_same_while_rows_end() {
             let [a, b] = caches.each_mut().map(|cache| {
                 // each row has numbers of its own, whatever place it is computed at
                 let ids: Vec<u32> = living.iter().map(|&row| row as u32).collect();
-                let computed: Vec<usize> = cache.computed(&ids).iter().map(|&row| row as usize).collect();
+                let computed: Vec<usize> = cache
+                    .computed(&ids)
+                    .iter()
+                    .map(|&row| row as usize)
+                    .collect();
                 let inputs = [(heads, 0), (kv_heads, 1), (kv_heads, 2)].map(|(heads, i)| {
-                    random(seed + i, [9, heads * dim], &device).select(0, plain::indices(&computed, &device))
+                    random(seed + i, [9, heads * dim], &device)
+                        .select(0, plain::indices(&computed, &device))
                 });
                 let found = cache.attend(layer, inputs);
                 values(cache.living(found))

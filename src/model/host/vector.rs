@@ -43,7 +43,11 @@ pub(crate) fn reduce_rows(
 ) -> Vec<f32> {
     let mut results = vec![0.0; matrix.len() / width];
     let threads = rayon::current_num_threads();
-    let parts = if threads == 1 || matrix.len() < MANY { 1 } else { threads };
+    let parts = if threads == 1 || matrix.len() < MANY {
+        1
+    } else {
+        threads
+    };
     let rows = results.len().div_ceil(parts).max(1);
     let work = |part: usize, matrix: &mut [f32], results: &mut [f32]| {
         for (i, (row, result)) in matrix.chunks_exact_mut(width).zip(results).enumerate() {
@@ -55,7 +59,11 @@ pub(crate) fn reduce_rows(
         return results;
     }
     rayon::scope(|scope| {
-        for (part, (matrix, results)) in matrix.chunks_mut(rows * width).zip(results.chunks_mut(rows)).enumerate() {
+        for (part, (matrix, results)) in matrix
+            .chunks_mut(rows * width)
+            .zip(results.chunks_mut(rows))
+            .enumerate()
+        {
             let work = &work;
             scope.spawn(move |_| work(part, matrix, results));
         }
@@ -64,7 +72,11 @@ pub(crate) fn reduce_rows(
 }
 
 /// Results of `work` for `0..count`, in order.
-pub(crate) fn each<T: Send>(count: usize, parallel: bool, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn each<T: Send>(
+    count: usize,
+    parallel: bool,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
     use rayon::prelude::*;
     if parallel && rayon::current_num_threads() > 1 {
         return (0..count).into_par_iter().map(&work).collect();
@@ -88,7 +100,15 @@ pub(crate) fn exp(x: f32) -> f32 {
     let n = shifted - SHIFT;
     let r = n.mul_add(-LN2[1], n.mul_add(-LN2[0], within));
     let mut p = 1.0 / 5040.0;
-    for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+    for c in [
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ] {
         p = r.mul_add(p, c);
     }
     let y = f32::from_bits(p.to_bits().wrapping_add(shifted.to_bits() << 23));
@@ -105,7 +125,9 @@ pub(crate) fn sum(values: &[f32]) -> f32 {
 /// The largest of those that are numbers.
 #[inline(always)]
 pub(crate) fn largest(values: &[f32]) -> f32 {
-    fold(values, f32::NEG_INFINITY, |a, x| if x > a { x } else { a }).into_iter().fold(f32::NEG_INFINITY, f32::max)
+    fold(values, f32::NEG_INFINITY, |a, x| if x > a { x } else { a })
+        .into_iter()
+        .fold(f32::NEG_INFINITY, f32::max)
 }
 
 #[inline(always)]
@@ -127,7 +149,10 @@ fn fold(values: &[f32], zero: f32, join: impl Fn(f32, f32) -> f32) -> [f32; 2 * 
 #[inline(always)]
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0f32; 2 * LANES];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<{ 2 * LANES }>(), b.as_chunks::<{ 2 * LANES }>());
+    let ((a, a_rest), (b, b_rest)) = (
+        a.as_chunks::<{ 2 * LANES }>(),
+        b.as_chunks::<{ 2 * LANES }>(),
+    );
     for (a, b) in a.iter().zip(b) {
         for i in 0..2 * LANES {
             lanes[i] = a[i].mul_add(b[i], lanes[i]);
@@ -188,7 +213,14 @@ pub(crate) fn multiply_add(
 ) {
     debug_assert!(columns.is_multiple_of(LANES));
     if rows > 0 && inner > 0 {
-        Arch::new().dispatch(MultiplyAdd { c, c_step, a, b, b_step, shape: [rows, inner, columns] });
+        Arch::new().dispatch(MultiplyAdd {
+            c,
+            c_step,
+            a,
+            b,
+            b_step,
+            shape: [rows, inner, columns],
+        });
     }
 }
 
@@ -237,7 +269,12 @@ impl MultiplyAdd<'_> {
 
     /// `R` rows and `V` vectors of columns, held in registers over all of the inner dimension.
     #[inline(always)]
-    fn block<S: Simd, const R: usize, const V: usize>(&mut self, simd: S, row: usize, column: usize) {
+    fn block<S: Simd, const R: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+    ) {
         let (Steps(a, [a_row, a_column]), width) = (self.a, V * S::F32_LANES);
         let a = &a[row * a_row..];
         let mut total = [[simd.splat_f32s(0.0); V]; R];
@@ -252,7 +289,8 @@ impl MultiplyAdd<'_> {
             }
         }
         for (r, total) in total.iter().enumerate() {
-            let (c, _) = S::as_mut_simd_f32s(&mut self.c[(row + r) * self.c_step + column..][..width]);
+            let (c, _) =
+                S::as_mut_simd_f32s(&mut self.c[(row + r) * self.c_step + column..][..width]);
             for v in 0..V {
                 c[v] = simd.add_f32s(c[v], total[v]);
             }
@@ -277,10 +315,16 @@ mod tests {
                 f64::from(x).exp(),
             );
             let expected = if x < -87.0 { 0.0 } else { expected as f32 };
-            assert!((found - expected).abs() <= 3e-7 * expected || found == expected, "{x}: {found} is not {expected}");
+            assert!(
+                (found - expected).abs() <= 3e-7 * expected || found == expected,
+                "{x}: {found} is not {expected}"
+            );
         }
         assert!(exp(f32::NAN).is_nan());
-        assert_eq!([exp(f32::NEG_INFINITY), exp(f32::INFINITY), exp(0.0)], [0.0, f32::INFINITY, 1.0]);
+        assert_eq!(
+            [exp(f32::NEG_INFINITY), exp(f32::INFINITY), exp(0.0)],
+            [0.0, f32::INFINITY, 1.0]
+        );
     }
 
     proptest! {

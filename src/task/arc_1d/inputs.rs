@@ -19,7 +19,9 @@ pub(super) fn draw(kind: Kind, rng: &mut Rng, n: usize) -> Option<Row> {
             row.rotate_right(turn);
             Some(row)
         }
-        Kind::Gravity | Kind::GravityCounting | Kind::GravityOneStep | Kind::ChangeToFive => Some(half_full(rng, n, 9)),
+        Kind::Gravity | Kind::GravityCounting | Kind::GravityOneStep | Kind::ChangeToFive => {
+            Some(half_full(rng, n, 9))
+        }
         Kind::GravityAntigravity | Kind::GravityWeighted => Some(half_full(rng, n, 2)),
         Kind::Touch { limit: None } => block_and_dot(rng, n, 1),
         Kind::Touch { limit: Some(_) } | Kind::ScaleToDot => block_and_dot(rng, n, 2),
@@ -76,11 +78,23 @@ fn block(rng: &mut Rng, n: usize, at: usize, size: usize, colorful: bool) -> Row
 }
 
 fn half_full(rng: &mut Rng, n: usize, colors: u8) -> Row {
-    (0..n).map(|_| if rng.below(2) == 0 { color(rng, 1, colors) } else { 0 }).collect()
+    (0..n)
+        .map(|_| {
+            if rng.below(2) == 0 {
+                color(rng, 1, colors)
+            } else {
+                0
+            }
+        })
+        .collect()
 }
 
 fn block_and_dot(rng: &mut Rng, n: usize, dot_color: u8) -> Option<Row> {
-    let (c, size, dot) = (color(rng, dot_color + 1, 9), between(rng, 1, n - 1), between(rng, 0, n - 1));
+    let (c, size, dot) = (
+        color(rng, dot_color + 1, 9),
+        between(rng, 1, n - 1),
+        between(rng, 0, n - 1),
+    );
     let at = match (dot >= size, dot + size < n) {
         (false, false) => return None,
         (left, right) => {
@@ -102,7 +116,11 @@ fn block_and_noise(rng: &mut Rng, n: usize) -> Option<Row> {
     let at = between(rng, 0, n - size);
     let mut row = block(rng, n, at, size, false);
     for _ in 0..between(rng, 1, 3) {
-        let alone = |cell: &usize| row[cell.saturating_sub(1)..(cell + 2).min(n)].iter().all(|&color| color == 0);
+        let alone = |cell: &usize| {
+            row[cell.saturating_sub(1)..(cell + 2).min(n)]
+                .iter()
+                .all(|&color| color == 0)
+        };
         let free: Vec<usize> = (0..n).filter(alone).collect();
         if free.is_empty() {
             return None;
@@ -127,7 +145,11 @@ fn noise_inside(rng: &mut Rng, n: usize) -> Option<Row> {
 }
 
 fn two_points(rng: &mut Rng, n: usize, filled: bool) -> Option<Row> {
-    let (c, a, b) = (color(rng, 1, 9), between(rng, 0, n - 1), between(rng, 0, n - 1));
+    let (c, a, b) = (
+        color(rng, 1, 9),
+        between(rng, 0, n - 1),
+        between(rng, 0, n - 1),
+    );
     let mut row = vec![0; n];
     if filled {
         paint(&mut row, a.min(b), a.abs_diff(b) + 1, c);
@@ -203,7 +225,11 @@ fn blocks_with_a_biggest(rng: &mut Rng, n: usize) -> Option<Row> {
     }
     let view = View::new(row);
     let longest = view.runs().iter().map(|run| run.length).max()?;
-    let ties: Vec<_> = view.runs().iter().filter(|run| run.length == longest).collect();
+    let ties: Vec<_> = view
+        .runs()
+        .iter()
+        .filter(|run| run.length == longest)
+        .collect();
     let mut row = view.row.clone();
     // In a long row several share the greatest length nearly always: all but one lose a cell.
     let keep = between(rng, 0, ties.len() - 1);
@@ -240,7 +266,10 @@ fn palette_and_blocks(rng: &mut Rng, n: usize) -> Option<Row> {
     }
     // There are nine colours for them.
     blocks.truncate(9);
-    while blocks.last().is_some_and(|last| last + size + blocks.len() + 1 >= n) {
+    while blocks
+        .last()
+        .is_some_and(|last| last + size + blocks.len() + 1 >= n)
+    {
         blocks.pop();
     }
     let mut colors: Vec<u8> = (1..=9).collect();
@@ -290,7 +319,10 @@ fn blocks_to_sort(rng: &mut Rng, n: usize) -> Option<Row> {
 }
 
 fn sequence(rng: &mut Rng, n: usize) -> Option<Row> {
-    let most = (1..).take_while(|m| m * (m + 3) / 2 <= n).last().filter(|&most| most > 1)?;
+    let most = (1..)
+        .take_while(|m| m * (m + 3) / 2 <= n)
+        .last()
+        .filter(|&most| most > 1)?;
     let c = color(rng, 1, 9);
     let mut sizes: Vec<usize> = (1..=most).collect();
     rng.shuffle(&mut sizes);
@@ -331,7 +363,11 @@ fn block_and_pixel(rng: &mut Rng, n: usize) -> Option<Row> {
 
 fn marker_and_pixels(rng: &mut Rng, n: usize) -> Option<Row> {
     let left = rng.below(2) == 0;
-    let mut cells: Vec<usize> = if left { (1..n).collect() } else { (0..n - 1).collect() };
+    let mut cells: Vec<usize> = if left {
+        (1..n).collect()
+    } else {
+        (0..n - 1).collect()
+    };
     rng.shuffle(&mut cells);
     let mut row = vec![0; n];
     row[if left { 0 } else { n - 1 }] = 5;

@@ -116,7 +116,11 @@ impl Marks {
         }
         let mut marks = Self::NONE;
         for (color, cells) in colors {
-            marks = if cells == 0 { marks } else { marks.and(Self::color(color)) };
+            marks = if cells == 0 {
+                marks
+            } else {
+                marks.and(Self::color(color))
+            };
         }
         for (is, mark) in [
             (before.is_like(&after), Self::LIKE_CELLS),
@@ -129,13 +133,19 @@ impl Marks {
             (before.blocks == 1, Self::ONE_BLOCK),
             (before.runs == 2, Self::TWO_RUNS),
             (before.has_one_color(), Self::ONE_COLOR),
-            (matches!(from, [a @ 1..=9, b, c, ..] if a == b && a == c), Self::STARTS_WITH_THREE),
+            (
+                matches!(from, [a @ 1..=9, b, c, ..] if a == b && a == c),
+                Self::STARTS_WITH_THREE,
+            ),
             (after.filled as usize == to.len(), Self::FULL),
             (after.blocks == 1, Self::ONE_BLOCK_LEFT),
             (after.runs == 1, Self::ONE_RUN_LEFT),
             (matches!(to, [1..=9, ..]), Self::AT_START),
             (matches!(to, [.., 1..=9]), Self::AT_END),
-            (matches!(after.with.used(), [_, _, false, false]), Self::LOW_COLORS),
+            (
+                matches!(after.with.used(), [_, _, false, false]),
+                Self::LOW_COLORS,
+            ),
         ] {
             marks = if is { marks.and(mark) } else { marks };
         }
@@ -148,23 +158,39 @@ impl Marks {
         let recolored = Self::SAME_PLACES.and(Self::NOT_MORE).and(Self::NOT_FEWER);
         let (filled, cleared) = (Self::NOT_FEWER, Self::NOT_MORE);
         let grown = filled.and(Self::KEPT);
-        let packed = Self::ONE_BLOCK_LEFT.and(if mirrored { Self::AT_END } else { Self::AT_START });
+        let packed = Self::ONE_BLOCK_LEFT.and(if mirrored {
+            Self::AT_END
+        } else {
+            Self::AT_START
+        });
         match kind {
             Kind::Move { .. } => moved.and(Self::ONE_BLOCK),
             Kind::MoveByOwnSize => moved.and(Self::ONE_BLOCK).and(Self::OTHER_PLACES),
             Kind::Wrap { .. } | Kind::GravityOneStep => moved,
             Kind::Gravity => moved.and(packed),
             Kind::GravityWeighted => moved.and(packed).and(Self::LOW_COLORS),
-            Kind::GravityCounting => filled.and(cleared).and(packed).and(Self::ONE_RUN_LEFT).and(Self::color(1)),
+            Kind::GravityCounting => filled
+                .and(cleared)
+                .and(packed)
+                .and(Self::ONE_RUN_LEFT)
+                .and(Self::color(1)),
             Kind::GravityAntigravity => moved.and(Self::LOW_COLORS),
             Kind::Touch { limit: None } => moved.and(Self::TWO_RUNS).and(Self::color(1)),
-            Kind::Touch { limit: Some(_) } | Kind::ReflectAroundDot => moved.and(Self::TWO_RUNS).and(Self::color(2)),
+            Kind::Touch { limit: Some(_) } | Kind::ReflectAroundDot => {
+                moved.and(Self::TWO_RUNS).and(Self::color(2))
+            }
             Kind::SortBlocks | Kind::SortSequence => moved.and(Self::ONE_COLOR).and(Self::AT_START),
             Kind::Reflect { .. } => moved.and(recolored).and(Self::ONE_BLOCK),
             Kind::ScaleToDot => filled.and(Self::TWO_RUNS).and(Self::ONE_RUN_LEFT),
             Kind::FillBetween => grown.and(Self::ONE_COLOR).and(Self::ONE_RUN_LEFT),
-            Kind::NoiseRemove => cleared.and(Self::NOTHING_NEW).and(Self::ONE_COLOR).and(Self::ONE_RUN_LEFT),
-            Kind::KeepEnds => cleared.and(Self::NOTHING_NEW).and(Self::ONE_COLOR).and(Self::ONE_BLOCK),
+            Kind::NoiseRemove => cleared
+                .and(Self::NOTHING_NEW)
+                .and(Self::ONE_COLOR)
+                .and(Self::ONE_RUN_LEFT),
+            Kind::KeepEnds => cleared
+                .and(Self::NOTHING_NEW)
+                .and(Self::ONE_COLOR)
+                .and(Self::ONE_BLOCK),
             Kind::NoiseRemoveInside => recolored.and(Self::ONE_BLOCK).and(Self::ONE_RUN_LEFT),
             Kind::RepeatPattern => grown.and(Self::ONE_BLOCK).and(Self::FULL),
             Kind::FillFromPixel => grown.and(Self::ONE_BLOCK).and(Self::TWO_RUNS),
@@ -173,7 +199,10 @@ impl Marks {
             Kind::FillUntilCollision => grown.and(Self::color(5)),
             Kind::MarkSizeTwo => grown.and(Self::color(3)),
             Kind::PaintBiggest => recolored.and(Self::color(1)),
-            Kind::RecolorBySize => recolored.and(Self::color(1)).and(Self::color(2)).and(Self::TWO_RUNS),
+            Kind::RecolorBySize => recolored
+                .and(Self::color(1))
+                .and(Self::color(2))
+                .and(Self::TWO_RUNS),
             Kind::ChangeToFive => recolored.and(Self::color(5)),
             Kind::RecolorFromPalette => recolored.and(Self::AT_START),
             Kind::ColorLeftHalves => recolored.and(Self::ONE_COLOR),

@@ -42,14 +42,21 @@ pub struct Arc1dConfig {
 
 impl Default for Arc1dConfig {
     fn default() -> Self {
-        Self { min_size: 10, max_size: 30, num_train: 3 }
+        Self {
+            min_size: 10,
+            max_size: 30,
+            num_train: 3,
+        }
     }
 }
 
 impl Arc1dConfig {
     /// What each field may hold, in words.
-    pub const RANGES: &[(&str, &str)] =
-        &[("min_size", "8 to 1000"), ("max_size", "min_size to 1000"), ("num_train", "1 to 100")];
+    pub const RANGES: &[(&str, &str)] = &[
+        ("min_size", "8 to 1000"),
+        ("max_size", "min_size to 1000"),
+        ("num_train", "1 to 100"),
+    ];
 
     /// Checks every field.
     ///
@@ -75,8 +82,16 @@ impl Arc1d {
     /// The task with a valid configuration.
     pub fn new(config: Arc1dConfig, scoring: Scoring) -> Self {
         let own = ["task_name", "size", "train_examples", "test_example"];
-        let form = Form::new(NAME, &own, json!({"size": [config.min_size, config.max_size]}));
-        Self { config, scoring, form }
+        let form = Form::new(
+            NAME,
+            &own,
+            json!({"size": [config.min_size, config.max_size]}),
+        );
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 
     /// Examples of a rule, the last one to be asked, such that only one answer fits them.
@@ -86,7 +101,9 @@ impl Arc1d {
             let rule = rng.choose(&RULES);
             let length = rng.int(self.config.min_size as i64, self.config.max_size as i64) as usize;
             for _ in 0..MOST_EXAMPLES {
-                let Some(examples) = self.examples(rule, rng, length) else { break };
+                let Some(examples) = self.examples(rule, rng, length) else {
+                    break;
+                };
                 if is_clear(rule, &examples) {
                     return (rule, examples);
                 }
@@ -132,13 +149,26 @@ impl Example {
 
 /// True where a copy of the input is wrong and every rule that fits the examples of one gives its answer.
 fn is_clear(rule: &Rule, examples: &[Example]) -> bool {
-    let Some((test, train)) = examples.split_last() else { return false };
+    let Some((test, train)) = examples.split_last() else {
+        return false;
+    };
     // What the first example shows rules out most rules, without a row being made.
     let marks = Marks::of(train[0].input.row(), &train[0].output);
-    let fits = |other: &Rule| train.iter().all(|example| other.maps(&example.input, &example.output));
-    let another_answer = |other: &Rule| other.apply(&test.input).is_some_and(|row| row != test.output);
+    let fits = |other: &Rule| {
+        train
+            .iter()
+            .all(|example| other.maps(&example.input, &example.output))
+    };
+    let another_answer = |other: &Rule| {
+        other
+            .apply(&test.input)
+            .is_some_and(|row| row != test.output)
+    };
     let misleads = |other: &Rule| other.cover != rule.cover && fits(other) && another_answer(other);
-    test.input.row() != test.output && !TRIED.iter().any(|(own, other)| marks.include(*own) && misleads(other))
+    test.input.row() != test.output
+        && !TRIED
+            .iter()
+            .any(|(own, other)| marks.include(*own) && misleads(other))
 }
 
 impl Task for Arc1d {
@@ -149,7 +179,8 @@ impl Task for Arc1d {
     fn question(&self, seed: Seed) -> Question {
         let (rule, examples) = self.draw(&mut seed.rng());
         let (test, train) = examples.split_last().expect("the test row comes last");
-        let mut text = Vec::with_capacity(4 * (train.len() + 1) * (test.input.row().len() + 8) + 100);
+        let mut text =
+            Vec::with_capacity(4 * (train.len() + 1) * (test.input.row().len() + 8) + 100);
         text.extend_from_slice(b"One rule turns every input into its output.\n");
         for example in train {
             text.extend_from_slice(b"Input: ");
@@ -158,20 +189,30 @@ impl Task for Arc1d {
             write_cells(&example.output, &mut text);
             text.push(b'\n');
         }
-        text.extend_from_slice(b"Answer with the output for this row, numbers with spaces between.\nInput: ");
+        text.extend_from_slice(
+            b"Answer with the output for this row, numbers with spaces between.\nInput: ",
+        );
         write_cells(test.input.row(), &mut text);
         let mut answer = Vec::with_capacity(2 * test.output.len());
         write_cells(&test.output, &mut answer);
         let ascii = |text| String::from_utf8(text).expect("it is ASCII");
-        self.form.question(ascii(text), Some(ascii(answer)), move || {
-            let (test, train) = examples.split_last().expect("the test row comes last");
-            let train = train.iter().map(Example::metadata).collect();
-            [rule.name.as_str().into(), test.input.row().len().into(), train, test.metadata()]
-        })
+        self.form
+            .question(ascii(text), Some(ascii(answer)), move || {
+                let (test, train) = examples.split_last().expect("the test row comes last");
+                let train = train.iter().map(Example::metadata).collect();
+                [
+                    rule.name.as_str().into(),
+                    test.input.row().len().into(),
+                    train,
+                    test.metadata(),
+                ]
+            })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        let Some(oracle) = question.answer.as_deref() else {
+            return 0.0;
+        };
         match self.scoring {
             Scoring::ReasoningGym => score::containment(oracle, answer),
             Scoring::Exact => {
@@ -196,13 +237,21 @@ fn write_cells(row: &[u8], text: &mut Vec<u8>) {
 /// The digits of a row with spaces or commas between them, in brackets or not.
 fn numbers(text: &str) -> Option<Row> {
     let text = text.trim();
-    let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let text = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(text);
+    let words = text
+        .split(|c: char| c.is_whitespace() || c == ',')
+        .filter(|word| !word.is_empty());
     let digit = |word: &str| match word.as_bytes() {
         [digit @ b'0'..=b'9'] => Some(digit - b'0'),
         _ => None,
     };
-    words.map(digit).collect::<Option<Row>>().filter(|row| !row.is_empty())
+    words
+        .map(digit)
+        .collect::<Option<Row>>()
+        .filter(|row| !row.is_empty())
 }
 
 #[cfg(test)]
@@ -223,44 +272,114 @@ mod tests {
         check("move_2pix_solid_right", "0 3 3 0 0 0", Some("0 0 0 3 3 0"));
         check("move_2pix_solid_left", "0 0 0 3 3 0", Some("0 3 3 0 0 0"));
         check("move_2pix_solid_left", "0 3 3 0 0 0", None);
-        check("move_1pix_colorful_wrapped_right", "4 0 0 0 1 2", Some("2 4 0 0 0 1"));
+        check(
+            "move_1pix_colorful_wrapped_right",
+            "4 0 0 0 1 2",
+            Some("2 4 0 0 0 1"),
+        );
         check("gravity_right", "0 3 0 4 5 0", Some("3 4 5 0 0 0"));
         check("gravity_left", "0 3 0 4 5 0", Some("0 0 0 3 4 5"));
         check("gravity_counting_left", "0 3 0 4 5 0", Some("0 0 0 1 1 1"));
-        check("gravity_antigravity_right", "0 1 0 2 2 0", Some("2 2 0 0 0 1"));
-        check("gravity_weighted_colors_right", "0 1 0 2 2 0", Some("2 2 1 0 0 0"));
+        check(
+            "gravity_antigravity_right",
+            "0 1 0 2 2 0",
+            Some("2 2 0 0 0 1"),
+        );
+        check(
+            "gravity_weighted_colors_right",
+            "0 1 0 2 2 0",
+            Some("2 2 1 0 0 0"),
+        );
         check("gravity_one_step_right", "0 3 3 0 0 4", Some("3 3 0 0 4 0"));
         check("block_touch_dot", "3 3 0 0 0 1", Some("0 0 0 3 3 1"));
         check("block_touch_dot_2pix", "2 0 0 0 3 3", Some("2 0 3 3 0 0"));
         check("block_scale_to_dot", "2 0 0 3 3 0", Some("3 3 3 3 3 0"));
         check("block_and_noise_remove", "3 0 3 3 0 3", Some("0 0 3 3 0 0"));
-        check("block_and_noise_remove_inside", "0 3 3 5 3 4 3 0", Some("0 3 3 3 3 3 3 0"));
+        check(
+            "block_and_noise_remove_inside",
+            "0 3 3 5 3 4 3 0",
+            Some("0 3 3 3 3 3 3 0"),
+        );
         check("move_block_by_own_size", "0 4 4 0 0 0", Some("0 0 0 4 4 0"));
         check("two_points_and_fill", "0 4 0 0 4 0", Some("0 4 4 4 4 0"));
-        check("two_points_and_fill_inv", "0 4 4 4 4 0", Some("0 4 0 0 4 0"));
-        check("copy_block_to_dots_colors", "4 4 4 0 0 7 0 0", Some("4 4 4 0 7 7 7 0"));
-        check("repeat_pattern_full", "1 2 1 2 0 0 0", Some("1 2 1 2 1 2 1"));
+        check(
+            "two_points_and_fill_inv",
+            "0 4 4 4 4 0",
+            Some("0 4 0 0 4 0"),
+        );
+        check(
+            "copy_block_to_dots_colors",
+            "4 4 4 0 0 7 0 0",
+            Some("4 4 4 0 7 7 7 0"),
+        );
+        check(
+            "repeat_pattern_full",
+            "1 2 1 2 0 0 0",
+            Some("1 2 1 2 1 2 1"),
+        );
         check("reflect_block_random", "0 1 2 3 0", Some("0 3 2 1 0"));
-        check("reflect_block_around_dot", "4 4 0 2 0 0 0", Some("0 0 0 2 0 4 4"));
-        check("paint_biggest_block", "4 4 0 4 4 4 0", Some("4 4 0 1 1 1 0"));
-        check("recolor_blocks_by_size", "3 3 0 3 3 3 0", Some("2 2 0 1 1 1 0"));
+        check(
+            "reflect_block_around_dot",
+            "4 4 0 2 0 0 0",
+            Some("0 0 0 2 0 4 4"),
+        );
+        check(
+            "paint_biggest_block",
+            "4 4 0 4 4 4 0",
+            Some("4 4 0 1 1 1 0"),
+        );
+        check(
+            "recolor_blocks_by_size",
+            "3 3 0 3 3 3 0",
+            Some("2 2 0 1 1 1 0"),
+        );
         check("change_to_five", "0 1 2", Some("0 5 5"));
-        check("recolor_blocks_from_palette", "7 4 0 5 5 0 5 5 0", Some("7 4 0 7 7 0 4 4 0"));
+        check(
+            "recolor_blocks_from_palette",
+            "7 4 0 5 5 0 5 5 0",
+            Some("7 4 0 7 7 0 4 4 0"),
+        );
         check("color_left_half_blocks", "2 2 2 0 2 2", Some("8 2 2 0 8 2"));
-        check("sort_blocks_by_size", "0 6 6 6 0 6 0", Some("6 0 6 6 6 0 0"));
+        check(
+            "sort_blocks_by_size",
+            "0 6 6 6 0 6 0",
+            Some("6 0 6 6 6 0 0"),
+        );
         check("sort_complete_sequence", "6 6 0 6 0 0", Some("6 0 6 6 0 0"));
-        check("duplicate_block_from_seeds", "0 0 0 4 0 1 1 0 7 0 0 0", Some("4 0 4 4 0 1 1 0 7 7 0 7"));
-        check("fill_from_pixel", "0 0 7 4 4 4 0 0", Some("7 7 7 4 4 4 0 0"));
-        check("fill_until_collision", "5 0 3 0 0 4 0", Some("5 3 3 4 4 4 0"));
-        check("mark_size_two_blocks", "0 4 4 0 0 7 0", Some("3 4 4 3 0 7 0"));
+        check(
+            "duplicate_block_from_seeds",
+            "0 0 0 4 0 1 1 0 7 0 0 0",
+            Some("4 0 4 4 0 1 1 0 7 7 0 7"),
+        );
+        check(
+            "fill_from_pixel",
+            "0 0 7 4 4 4 0 0",
+            Some("7 7 7 4 4 4 0 0"),
+        );
+        check(
+            "fill_until_collision",
+            "5 0 3 0 0 4 0",
+            Some("5 3 3 4 4 4 0"),
+        );
+        check(
+            "mark_size_two_blocks",
+            "0 4 4 0 0 7 0",
+            Some("3 4 4 3 0 7 0"),
+        );
     }
 
     #[test]
     fn there_are_seventy_rules_and_all_are_asked() {
         let names: HashSet<&str> = RULES.iter().map(|rule| rule.name.as_str()).collect();
         assert_eq!((RULES.len(), names.len()), (70, 70));
-        for (min_size, max_size, num_train) in [(8, 8, 1), (10, 30, 3), (100, 100, 3), (1000, 1000, 1)] {
-            let config = Arc1dConfig { min_size, max_size, num_train };
+        for (min_size, max_size, num_train) in
+            [(8, 8, 1), (10, 30, 3), (100, 100, 3), (1000, 1000, 1)]
+        {
+            let config = Arc1dConfig {
+                min_size,
+                max_size,
+                num_train,
+            };
             assert_eq!(config.validate(), Ok(()));
             let task = Arc1d::new(config, Scoring::Exact);
             let mut seen = HashSet::new();
@@ -282,7 +401,11 @@ mod tests {
         let mut rng = Seed::new(4).rng();
         for rule in RULES.iter() {
             for length in [8, 9, 10, 30, 50, 100, 400] {
-                assert!(Example::draw(rule, &mut rng, length).is_some(), "{} {length}", rule.name);
+                assert!(
+                    Example::draw(rule, &mut rng, length).is_some(),
+                    "{} {length}",
+                    rule.name
+                );
             }
         }
     }
@@ -291,10 +414,22 @@ mod tests {
     fn no_rule_is_ruled_out_wrongly() {
         let mut rng = Seed::new(6).rng();
         for length in [8, 12, 30, 63, 64, 65, 130] {
-            let rows: Vec<Input> = (0..300).filter_map(|i| RULES[i % RULES.len()].draw(&mut rng, length)).collect();
-            for (rule, input) in RULES.iter().flat_map(|rule| rows.iter().map(move |row| (rule, row))) {
-                let Some(output) = rule.apply(input) else { continue };
-                assert!(Marks::of(input.row(), &output).include(rule.marks), "{} {:?}", rule.name, input.row());
+            let rows: Vec<Input> = (0..300)
+                .filter_map(|i| RULES[i % RULES.len()].draw(&mut rng, length))
+                .collect();
+            for (rule, input) in RULES
+                .iter()
+                .flat_map(|rule| rows.iter().map(move |row| (rule, row)))
+            {
+                let Some(output) = rule.apply(input) else {
+                    continue;
+                };
+                assert!(
+                    Marks::of(input.row(), &output).include(rule.marks),
+                    "{} {:?}",
+                    rule.name,
+                    input.row()
+                );
                 assert!(rule.maps(input, &output), "{} {:?}", rule.name, input.row());
             }
         }
@@ -309,11 +444,20 @@ mod tests {
             let examples = [(); 2].map(|()| Example::draw(rule, &mut rng, length).unwrap());
             let [train, test] = &examples;
             let misleads = |other: &Rule| {
-                other.apply(&train.input).is_some_and(|row| row == train.output)
-                    && other.apply(&test.input).is_some_and(|row| row != test.output)
+                other
+                    .apply(&train.input)
+                    .is_some_and(|row| row == train.output)
+                    && other
+                        .apply(&test.input)
+                        .is_some_and(|row| row != test.output)
             };
             let clear = test.input.row() != test.output && !RULES.iter().any(misleads);
-            assert_eq!(is_clear(rule, &examples), clear, "{} {examples:?}", rule.name);
+            assert_eq!(
+                is_clear(rule, &examples),
+                clear,
+                "{} {examples:?}",
+                rule.name
+            );
             unclear += u32::from(!clear);
         }
         assert!((100..3000).contains(&unclear), "{unclear}");
@@ -321,12 +465,27 @@ mod tests {
 
     #[test]
     fn exact_takes_the_row_in_other_notations() {
-        let question = entry(NAME, String::new(), Some("0 1 2".to_owned()), json!({}), json!({}));
+        let question = entry(
+            NAME,
+            String::new(),
+            Some("0 1 2".to_owned()),
+            json!({}),
+            json!({}),
+        );
         let task = Arc1d::new(Arc1dConfig::default(), Scoring::Exact);
         for answer in ["0 1 2", " 0  1 2\n", "0, 1, 2", "[0, 1, 2]", "0,1,2"] {
             assert_eq!(task.score(&question, answer), 1.0, "{answer:?}");
         }
-        for answer in ["012", "0 1 2 0", "0 1", "", "[]", "0 1 2.", "The answer is 0 1 2", "0 1 12"] {
+        for answer in [
+            "012",
+            "0 1 2 0",
+            "0 1",
+            "",
+            "[]",
+            "0 1 2.",
+            "The answer is 0 1 2",
+            "0 1 12",
+        ] {
             assert_eq!(task.score(&question, answer), 0.0, "{answer:?}");
         }
     }

@@ -29,7 +29,12 @@ pub(super) fn output(kind: Kind, view: &View) -> Option<Row> {
         Kind::ReflectAroundDot => reflect_around_dot(view),
         Kind::PaintBiggest => paint_biggest(view),
         Kind::RecolorBySize => recolor_by_size(view),
-        Kind::ChangeToFive => Some(view.row.iter().map(|&color| if color == 0 { 0 } else { 5 }).collect()),
+        Kind::ChangeToFive => Some(
+            view.row
+                .iter()
+                .map(|&color| if color == 0 { 0 } else { 5 })
+                .collect(),
+        ),
         Kind::RecolorFromPalette => recolor_from_palette(view),
         Kind::ColorLeftHalves => color_left_halves(view),
         Kind::SortBlocks | Kind::SortSequence => sort_blocks(view, kind == Kind::SortSequence),
@@ -55,7 +60,9 @@ fn shifted(view: &View, by: usize) -> Option<Row> {
 fn packed(row: &[u8], color: impl Fn(u8) -> u8) -> Row {
     let mut out = vec![0; row.len()];
     let filled = row.iter().filter(|cell| **cell != 0);
-    out.iter_mut().zip(filled).for_each(|(to, cell)| *to = color(*cell));
+    out.iter_mut()
+        .zip(filled)
+        .for_each(|(to, cell)| *to = color(*cell));
     out
 }
 
@@ -68,7 +75,12 @@ fn two_colors(view: &View, apart: bool) -> Option<Row> {
     let (ones, twos) = (count(1), count(2));
     let mut out = view.blank();
     paint(&mut out, 0, twos, 2);
-    paint(&mut out, if apart { view.len() - ones } else { twos }, ones, 1);
+    paint(
+        &mut out,
+        if apart { view.len() - ones } else { twos },
+        ones,
+        1,
+    );
     Some(out)
 }
 
@@ -86,11 +98,24 @@ fn touch(view: &View, limit: Option<usize>) -> Option<Row> {
     let color = if limit.is_some() { 2 } else { 1 };
     let (dot, block) = view.dot_and_run(color)?;
     let from_left = block.start < dot;
-    let gap = if from_left { dot - block.end() } else { block.start - dot - 1 };
+    let gap = if from_left {
+        dot - block.end()
+    } else {
+        block.start - dot - 1
+    };
     let by = limit.map_or(gap, |limit| limit.min(gap));
     let mut out = view.blank();
     out[dot] = color;
-    paint(&mut out, if from_left { block.start + by } else { block.start - by }, block.length, block.color);
+    paint(
+        &mut out,
+        if from_left {
+            block.start + by
+        } else {
+            block.start - by
+        },
+        block.length,
+        block.color,
+    );
     Some(out)
 }
 
@@ -105,7 +130,9 @@ fn scale_to_dot(view: &View) -> Option<Row> {
 fn noise_remove(view: &View) -> Option<Row> {
     let color = view.color()?;
     let mut blocks = view.runs().iter().filter(|run| run.length > 1);
-    let (block, None) = (blocks.next()?, blocks.next()) else { return None };
+    let (block, None) = (blocks.next()?, blocks.next()) else {
+        return None;
+    };
     let mut out = view.blank();
     paint(&mut out, block.start, block.length, color);
     Some(out)
@@ -136,7 +163,9 @@ fn fill_between(view: &View) -> Option<Row> {
 }
 
 fn keep_ends(view: &View) -> Option<Row> {
-    let [block @ Run { length: 2.., .. }] = view.runs()[..] else { return None };
+    let [block @ Run { length: 2.., .. }] = view.runs()[..] else {
+        return None;
+    };
     let mut out = view.blank();
     out[block.start] = block.color;
     out[block.end() - 1] = block.color;
@@ -152,7 +181,10 @@ fn copy_to_dots(view: &View, own_color: bool) -> Option<Row> {
     paint(&mut out, 0, block.length, block.color);
     for dot in dots {
         let start = dot.start.checked_sub(block.length / 2)?;
-        if dot.length > 1 || start + block.length > view.len() || (!own_color && dot.color != block.color) {
+        if dot.length > 1
+            || start + block.length > view.len()
+            || (!own_color && dot.color != block.color)
+        {
             return None;
         }
         paint(&mut out, start, block.length, dot.color);
@@ -185,7 +217,12 @@ fn reflect_around_dot(view: &View) -> Option<Row> {
 
 fn paint_biggest(view: &View) -> Option<Row> {
     let biggest = view.runs().iter().max_by_key(|run| run.length)?;
-    let alone = view.runs().iter().filter(|run| run.length == biggest.length).count() == 1;
+    let alone = view
+        .runs()
+        .iter()
+        .filter(|run| run.length == biggest.length)
+        .count()
+        == 1;
     if !alone || view.runs().len() == 1 {
         return None;
     }
@@ -201,14 +238,23 @@ fn recolor_by_size(view: &View) -> Option<Row> {
     }
     let mut out = view.blank();
     for (run, other) in [(a, b), (b, a)] {
-        paint(&mut out, run.start, run.length, if run.length > other.length { 1 } else { 2 });
+        paint(
+            &mut out,
+            run.start,
+            run.length,
+            if run.length > other.length { 1 } else { 2 },
+        );
     }
     Some(out)
 }
 
 fn recolor_from_palette(view: &View) -> Option<Row> {
     let palette = view.row.iter().position(|&color| color == 0)?;
-    let blocks: Vec<&Run> = view.runs().iter().filter(|run| run.start >= palette).collect();
+    let blocks: Vec<&Run> = view
+        .runs()
+        .iter()
+        .filter(|run| run.start >= palette)
+        .collect();
     let all_fives = blocks.iter().all(|run| run.color == 5);
     if palette == 0 || blocks.len() != palette || !all_fives {
         return None;
@@ -233,7 +279,13 @@ fn sort_blocks(view: &View, complete: bool) -> Option<Row> {
     let color = view.color()?;
     let mut lengths: Vec<usize> = view.runs().iter().map(|run| run.length).collect();
     lengths.sort_unstable();
-    if lengths.len() < 2 || (complete && lengths.iter().enumerate().any(|(i, &length)| length != i + 1)) {
+    if lengths.len() < 2
+        || (complete
+            && lengths
+                .iter()
+                .enumerate()
+                .any(|(i, &length)| length != i + 1))
+    {
         return None;
     }
     let mut out = view.blank();
@@ -255,10 +307,17 @@ fn duplicate_from_seeds(view: &View) -> Option<Row> {
     let mut out = view.row.clone();
     for run in view.runs().iter().filter(|run| *run != block) {
         let left = is_left(run);
-        let outward: &mut dyn Iterator<Item = usize> =
-            if left { &mut (0..=run.start).rev() } else { &mut (run.start..view.len()) };
+        let outward: &mut dyn Iterator<Item = usize> = if left {
+            &mut (0..=run.start).rev()
+        } else {
+            &mut (run.start..view.len())
+        };
         for (step, cell) in outward.enumerate() {
-            out[cell] = if step % (block.length + 1) < block.length { run.color } else { 0 };
+            out[cell] = if step % (block.length + 1) < block.length {
+                run.color
+            } else {
+                0
+            };
         }
     }
     Some(out)
@@ -287,8 +346,11 @@ fn fill_until_collision(view: &View) -> Option<Row> {
     }
     let mut out = row.clone();
     let mut color = 0;
-    let from_far_end: &mut dyn Iterator<Item = usize> =
-        if row[0] == 5 { &mut (1..=last).rev() } else { &mut (0..last) };
+    let from_far_end: &mut dyn Iterator<Item = usize> = if row[0] == 5 {
+        &mut (1..=last).rev()
+    } else {
+        &mut (0..last)
+    };
     for cell in from_far_end {
         color = if row[cell] == 0 { color } else { row[cell] };
         out[cell] = color;
@@ -301,8 +363,13 @@ fn mark_size_two(view: &View) -> Option<Row> {
     twos.clone().next()?;
     let mut out = view.row.clone();
     for run in twos {
-        for side in [run.start.checked_sub(1), Some(run.end())].into_iter().flatten() {
-            let Some(cell) = out.get_mut(side) else { continue };
+        for side in [run.start.checked_sub(1), Some(run.end())]
+            .into_iter()
+            .flatten()
+        {
+            let Some(cell) = out.get_mut(side) else {
+                continue;
+            };
             if *cell != 0 && *cell != 3 {
                 return None;
             }

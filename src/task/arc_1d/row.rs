@@ -29,7 +29,10 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(row: Row) -> Self {
-        Self { row, runs: OnceCell::new() }
+        Self {
+            row,
+            runs: OnceCell::new(),
+        }
     }
 
     /// The row read from right to left.
@@ -46,7 +49,11 @@ impl View {
             let mut start = 0;
             for cells in self.row.chunk_by(PartialEq::eq) {
                 if cells[0] != 0 {
-                    runs.push(Run { start, length: cells.len(), color: cells[0] });
+                    runs.push(Run {
+                        start,
+                        length: cells.len(),
+                        color: cells[0],
+                    });
                 }
                 start += cells.len();
             }
@@ -70,20 +77,32 @@ impl View {
     /// First cell and end of the one stretch without an empty cell inside; `None` for none or several.
     pub(super) fn block(&self) -> Option<(usize, usize)> {
         let filled = |color: &u8| *color != 0;
-        let (start, last) = (self.row.iter().position(filled)?, self.row.iter().rposition(filled)?);
-        self.row[start..last].iter().all(filled).then_some((start, last + 1))
+        let (start, last) = (
+            self.row.iter().position(filled)?,
+            self.row.iter().rposition(filled)?,
+        );
+        self.row[start..last]
+            .iter()
+            .all(filled)
+            .then_some((start, last + 1))
     }
 
     /// The colour of all cells that are not empty, where they have the same.
     pub(super) fn color(&self) -> Option<u8> {
         let color = *self.row.iter().find(|color| **color != 0)?;
-        self.row.iter().all(|&other| other == 0 || other == color).then_some(color)
+        self.row
+            .iter()
+            .all(|&other| other == 0 || other == color)
+            .then_some(color)
     }
 
     /// A single cell of the colour and the one run beside it; `None` for anything else.
     pub(super) fn dot_and_run(&self, dot: u8) -> Option<(usize, Run)> {
         let [a, b] = self.runs()[..] else { return None };
-        match (a.color == dot && a.length == 1, b.color == dot && b.length == 1) {
+        match (
+            a.color == dot && a.length == 1,
+            b.color == dot && b.length == 1,
+        ) {
             (true, false) => Some((a.start, b)),
             (false, true) => Some((b.start, a)),
             _ => None,

@@ -77,15 +77,29 @@ pub(super) struct Rule {
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let mut rules = Vec::new();
     let mut add = |name: String, kind: Kind, mirrored| {
-        rules.push(Rule { name, kind, mirrored, marks: Marks::of_rule(kind, mirrored), cover: 0 });
+        rules.push(Rule {
+            name,
+            kind,
+            mirrored,
+            marks: Marks::of_rule(kind, mirrored),
+            cover: 0,
+        });
     };
     for wrapped in [false, true] {
         for (side, mirrored) in [("right", false), ("left", true)] {
             for (colors, colorful) in [("solid", false), ("colorful", true)] {
                 for by in 1..=4 {
-                    let kind = if wrapped { Kind::Wrap { by, colorful } } else { Kind::Move { by, colorful } };
+                    let kind = if wrapped {
+                        Kind::Wrap { by, colorful }
+                    } else {
+                        Kind::Move { by, colorful }
+                    };
                     let middle = if wrapped { "_wrapped" } else { "" };
-                    add(format!("move_{by}pix_{colors}{middle}_{side}"), kind, mirrored);
+                    add(
+                        format!("move_{by}pix_{colors}{middle}_{side}"),
+                        kind,
+                        mirrored,
+                    );
                 }
             }
         }
@@ -101,9 +115,17 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             add(format!("{name}_{side}"), kind, mirrored);
         }
     }
-    add("block_touch_dot".to_owned(), Kind::Touch { limit: None }, false);
+    add(
+        "block_touch_dot".to_owned(),
+        Kind::Touch { limit: None },
+        false,
+    );
     for by in 1..=4 {
-        add(format!("block_touch_dot_{by}pix"), Kind::Touch { limit: Some(by) }, false);
+        add(
+            format!("block_touch_dot_{by}pix"),
+            Kind::Touch { limit: Some(by) },
+            false,
+        );
     }
     for (name, kind) in SINGLE {
         add(name.to_owned(), kind, false);
@@ -111,14 +133,20 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     for i in 0..rules.len() {
         let (widest, mirrored) = (rules[i].kind.widest(), rules[i].mirrored);
         let covers = |rule: &Rule| (rule.kind, rule.mirrored) == (widest, mirrored);
-        rules[i].cover = rules.iter().position(covers).expect("the widest kind has a rule");
+        rules[i].cover = rules
+            .iter()
+            .position(covers)
+            .expect("the widest kind has a rule");
     }
     rules
 });
 
 /// The rules to try on examples, with their marks beside each other: those that no other rule covers.
 pub(super) static TRIED: LazyLock<Vec<(Marks, &'static Rule)>> = LazyLock::new(|| {
-    let covers = RULES.iter().enumerate().filter(|(i, rule)| rule.cover == *i);
+    let covers = RULES
+        .iter()
+        .enumerate()
+        .filter(|(i, rule)| rule.cover == *i);
     covers.map(|(_, rule)| (rule.marks, rule)).collect()
 });
 
@@ -131,9 +159,15 @@ const SINGLE: [(&str, Kind); 23] = [
     ("two_points_and_fill", Kind::FillBetween),
     ("two_points_and_fill_inv", Kind::KeepEnds),
     ("copy_block_to_dots", Kind::CopyToDots { own_color: false }),
-    ("copy_block_to_dots_colors", Kind::CopyToDots { own_color: true }),
+    (
+        "copy_block_to_dots_colors",
+        Kind::CopyToDots { own_color: true },
+    ),
     ("repeat_pattern_full", Kind::RepeatPattern),
-    ("reflect_block_with_border_pixel", Kind::Reflect { random: false }),
+    (
+        "reflect_block_with_border_pixel",
+        Kind::Reflect { random: false },
+    ),
     ("reflect_block_random", Kind::Reflect { random: true }),
     ("reflect_block_around_dot", Kind::ReflectAroundDot),
     ("paint_biggest_block", Kind::PaintBiggest),
@@ -158,7 +192,10 @@ pub(super) struct Input {
 
 impl Input {
     pub(super) fn new(row: Row) -> Self {
-        Self { view: View::new(row), mirrored: OnceCell::new() }
+        Self {
+            view: View::new(row),
+            mirrored: OnceCell::new(),
+        }
     }
 
     pub(super) fn row(&self) -> &[u8] {
@@ -171,7 +208,10 @@ impl Input {
 
     /// The mirrored row, which has this one as its mirrored one.
     fn turned(self) -> Self {
-        Self { view: self.view.mirrored(), mirrored: self.view.into() }
+        Self {
+            view: self.view.mirrored(),
+            mirrored: self.view.into(),
+        }
     }
 }
 
@@ -179,7 +219,11 @@ impl Rule {
     /// A row that the rule is about; `None` where the draw does not fit, and is to be repeated.
     pub(super) fn draw(&self, rng: &mut Rng, length: usize) -> Option<Input> {
         let row = inputs::draw(self.kind, rng, length)?;
-        Some(if self.mirrored { Input::new(row).turned() } else { Input::new(row) })
+        Some(if self.mirrored {
+            Input::new(row).turned()
+        } else {
+            Input::new(row)
+        })
     }
 
     /// What the rule makes of a row; `None` where it says nothing about such a row.
@@ -203,11 +247,15 @@ impl Rule {
             }
             Kind::GravityOneStep if self.mirrored => {
                 let gap = row.iter().rposition(|&color| color == 0);
-                gap.map_or(output == row, |gap| is_joined(output, [&[0], &row[..gap], &row[gap + 1..]]))
+                gap.map_or(output == row, |gap| {
+                    is_joined(output, [&[0], &row[..gap], &row[gap + 1..]])
+                })
             }
             Kind::GravityOneStep => {
                 let gap = row.iter().position(|&color| color == 0);
-                gap.map_or(output == row, |gap| is_joined(output, [&row[..gap], &row[gap + 1..], &[0]]))
+                gap.map_or(output == row, |gap| {
+                    is_joined(output, [&row[..gap], &row[gap + 1..], &[0]])
+                })
             }
             _ => self.apply(input).is_some_and(|made| made == output),
         }
@@ -216,7 +264,9 @@ impl Rule {
 
 /// True where the row is made of these parts.
 fn is_joined<const N: usize>(mut row: &[u8], parts: [&[u8]; N]) -> bool {
-    parts.iter().all(|part| row.strip_prefix(*part).map(|rest| row = rest).is_some())
+    parts
+        .iter()
+        .all(|part| row.strip_prefix(*part).map(|rest| row = rest).is_some())
 }
 
 impl Kind {

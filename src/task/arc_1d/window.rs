@@ -68,7 +68,11 @@ impl Window {
     pub(super) fn next(self, row: &[u8], start: usize) -> Self {
         let planes = Planes::of(&row[start..row.len().min(start + WIDTH)]);
         let before = planes.with(self.planes, |now, last| now << 1 | last >> (WIDTH - 1));
-        Self { planes, before, filled: planes.any() }
+        Self {
+            planes,
+            before,
+            filled: planes.any(),
+        }
     }
 
     /// Where the cells have other colours than those of another window.
@@ -88,13 +92,16 @@ impl Window {
 
     /// The colours of filled cells, each bit turned over.
     pub(super) fn inverse(&self) -> Planes {
-        self.planes.with(Planes([self.filled; 4]), |plane, filled| filled & !plane)
+        self.planes
+            .with(Planes([self.filled; 4]), |plane, filled| filled & !plane)
     }
 
     /// Where the cells have this colour.
     pub(super) fn of_color(&self, color: u8) -> u64 {
         let bit = |k: u8| if color >> k & 1 == 1 { u64::MAX } else { 0 };
-        !self.planes.differs(Planes([bit(0), bit(1), bit(2), bit(3)]))
+        !self
+            .planes
+            .differs(Planes([bit(0), bit(1), bit(2), bit(3)]))
     }
 }
 
@@ -115,20 +122,46 @@ mod tests {
     fn windows_see_what_the_cells_show() {
         let mut rng = Seed::new(3).rng();
         for length in [1, 7, 8, 9, 63, 64, 65, 130] {
-            let mut row = || -> Vec<u8> { (0..length).map(|_| rng.int(0, 3) as u8 * rng.int(0, 3) as u8).collect() };
+            let mut row = || -> Vec<u8> {
+                (0..length)
+                    .map(|_| rng.int(0, 3) as u8 * rng.int(0, 3) as u8)
+                    .collect()
+            };
             let (row, other) = (row(), row());
             let (mut window, mut beside) = (Window::default(), Window::default());
             for start in (0..length).step_by(WIDTH) {
                 (window, beside) = (window.next(&row, start), beside.next(&other, start));
-                let changed: Vec<u8> = row.iter().zip(&other).map(|(a, b)| u8::from(a != b)).collect();
+                let changed: Vec<u8> = row
+                    .iter()
+                    .zip(&other)
+                    .map(|(a, b)| u8::from(a != b))
+                    .collect();
                 assert_eq!(window.filled, bits(&row, start, |_, cell| cell != 0));
-                assert_eq!(window.differs(&beside), bits(&changed, start, |_, cell| cell == 1));
-                assert_eq!(window.run_starts(), bits(&row, start, |before, cell| cell != 0 && cell != before));
-                assert_eq!(window.block_starts(), bits(&row, start, |before, cell| cell != 0 && before == 0));
-                assert_eq!(window.planes.0[1], bits(&row, start, |_, cell| cell & 2 != 0));
-                assert_eq!(window.inverse().0[1], bits(&row, start, |_, cell| cell != 0 && cell & 2 == 0));
+                assert_eq!(
+                    window.differs(&beside),
+                    bits(&changed, start, |_, cell| cell == 1)
+                );
+                assert_eq!(
+                    window.run_starts(),
+                    bits(&row, start, |before, cell| cell != 0 && cell != before)
+                );
+                assert_eq!(
+                    window.block_starts(),
+                    bits(&row, start, |before, cell| cell != 0 && before == 0)
+                );
+                assert_eq!(
+                    window.planes.0[1],
+                    bits(&row, start, |_, cell| cell & 2 != 0)
+                );
+                assert_eq!(
+                    window.inverse().0[1],
+                    bits(&row, start, |_, cell| cell != 0 && cell & 2 == 0)
+                );
                 for color in 1..=9 {
-                    assert_eq!(window.of_color(color), bits(&row, start, |_, cell| cell == color));
+                    assert_eq!(
+                        window.of_color(color),
+                        bits(&row, start, |_, cell| cell == color)
+                    );
                 }
             }
         }

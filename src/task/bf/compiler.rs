@@ -47,8 +47,12 @@ impl Program {
                 Statement::Print(words) => (format!("print(\"{words}\");"), None),
                 Statement::PrintInt(v) => (format!("printint({});", name(v)), None),
                 Statement::Add(a, b) => (format!("{0} = {0} + {1};", name(a), name(b)), None),
-                Statement::WhileLess(a, b, inner) => (format!("while ({} < {}) {{", name(a), name(b)), Some(inner)),
-                Statement::IfGreater(a, n, inner) => (format!("if ({} > {n}) {{", name(a)), Some(inner)),
+                Statement::WhileLess(a, b, inner) => {
+                    (format!("while ({} < {}) {{", name(a), name(b)), Some(inner))
+                }
+                Statement::IfGreater(a, n, inner) => {
+                    (format!("if ({} > {n}) {{", name(a)), Some(inner))
+                }
             };
             writeln!(text, "{indent}{head}").expect("a String takes any text");
             if let Some(inner) = inner {
@@ -60,7 +64,11 @@ impl Program {
 
     /// The Brainfuck program.
     pub(super) fn compile(&self) -> String {
-        let mut writer = Writer { code: String::new(), cell: 0, free: self.variables.len() };
+        let mut writer = Writer {
+            code: String::new(),
+            cell: 0,
+            free: self.variables.len(),
+        };
         for (cell, (_, value)) in self.variables.iter().enumerate() {
             writer.change(cell, i32::from(*value));
         }
@@ -91,15 +99,17 @@ impl Writer {
                         w.less(*a, *b, flag);
                     });
                 }),
-                Statement::IfGreater(variable, number, inner) => self.with_cells(|w, [flag, limit]| {
-                    w.change(limit, i32::from(*number));
-                    w.less(limit, *variable, flag);
-                    w.clear(limit);
-                    w.repeat(flag, |w| {
-                        w.step(flag, -1);
-                        w.block(inner);
-                    });
-                }),
+                Statement::IfGreater(variable, number, inner) => {
+                    self.with_cells(|w, [flag, limit]| {
+                        w.change(limit, i32::from(*number));
+                        w.less(limit, *variable, flag);
+                        w.clear(limit);
+                        w.repeat(flag, |w| {
+                            w.step(flag, -1);
+                            w.block(inner);
+                        });
+                    })
+                }
             }
         }
     }
@@ -113,7 +123,11 @@ impl Writer {
     }
 
     fn go(&mut self, cell: usize) {
-        let (step, count) = if cell >= self.cell { (">", cell - self.cell) } else { ("<", self.cell - cell) };
+        let (step, count) = if cell >= self.cell {
+            (">", cell - self.cell)
+        } else {
+            ("<", self.cell - cell)
+        };
         self.code.push_str(&step.repeat(count));
         self.cell = cell;
     }
@@ -121,7 +135,8 @@ impl Writer {
     /// Adds a small number to a cell.
     fn step(&mut self, cell: usize, amount: i32) {
         self.go(cell);
-        self.code.push_str(&if amount < 0 { "-" } else { "+" }.repeat(amount.unsigned_abs() as usize));
+        self.code
+            .push_str(&if amount < 0 { "-" } else { "+" }.repeat(amount.unsigned_abs() as usize));
     }
 
     /// A loop that runs while the cell is not 0.
@@ -140,7 +155,9 @@ impl Writer {
     /// Adds any number to a cell: a large one as a product and a rest, whichever are shortest.
     fn change(&mut self, cell: usize, amount: i32) {
         let size = amount.abs();
-        let shortest = (2..=size / 2).min_by_key(|times| times + size / times + size % times).unwrap_or(1);
+        let shortest = (2..=size / 2)
+            .min_by_key(|times| times + size / times + size % times)
+            .unwrap_or(1);
         if size < 12 {
             return self.step(cell, amount);
         }
@@ -267,25 +284,59 @@ mod tests {
     use super::*;
 
     fn check(program: &Program, printed: &str) {
-        assert_eq!(run(&program.compile(), 50_000_000).as_deref(), Some(printed), "{}", program.source());
+        assert_eq!(
+            run(&program.compile(), 50_000_000).as_deref(),
+            Some(printed),
+            "{}",
+            program.source()
+        );
     }
 
     #[test]
     fn every_number_is_printed() {
         for value in 0..=255 {
-            let program = Program { variables: vec![("a", value)], body: vec![Statement::PrintInt(0)] };
+            let program = Program {
+                variables: vec![("a", value)],
+                body: vec![Statement::PrintInt(0)],
+            };
             check(&program, &value.to_string());
         }
     }
 
     #[test]
     fn comparisons_are_right_and_leave_their_operands() {
-        for (a, b) in [(0, 0), (0, 1), (1, 0), (7, 7), (7, 8), (8, 7), (255, 254), (254, 255), (0, 255)] {
-            let print = || vec![Statement::PrintInt(0), Statement::Print(" ".to_owned()), Statement::PrintInt(1)];
-            let mut body = vec![Statement::IfGreater(0, b, vec![Statement::Print("greater ".to_owned())])];
+        for (a, b) in [
+            (0, 0),
+            (0, 1),
+            (1, 0),
+            (7, 7),
+            (7, 8),
+            (8, 7),
+            (255, 254),
+            (254, 255),
+            (0, 255),
+        ] {
+            let print = || {
+                vec![
+                    Statement::PrintInt(0),
+                    Statement::Print(" ".to_owned()),
+                    Statement::PrintInt(1),
+                ]
+            };
+            let mut body = vec![Statement::IfGreater(
+                0,
+                b,
+                vec![Statement::Print("greater ".to_owned())],
+            )];
             body.extend(print());
             let expected = format!("{}{a} {b}", if a > b { "greater " } else { "" });
-            check(&Program { variables: vec![("a", a), ("b", b)], body }, &expected);
+            check(
+                &Program {
+                    variables: vec![("a", a), ("b", b)],
+                    body,
+                },
+                &expected,
+            );
         }
     }
 
@@ -303,14 +354,27 @@ mod tests {
             Statement::PrintInt(0),
         ];
         // 3, 6, 9, then 12 + 6 = 18, then 21 + 6 = 27
-        let program = Program { variables: vec![("acc", 0), ("end", 20), ("x", 3)], body };
+        let program = Program {
+            variables: vec![("acc", 0), ("end", 20), ("x", 3)],
+            body,
+        };
         check(&program, "27");
-        assert!(program.source().contains("    while (acc < end) {\n        acc = acc + x;\n        if (acc > 9) {\n"));
+        assert!(
+            program.source().contains(
+                "    while (acc < end) {\n        acc = acc + x;\n        if (acc > 9) {\n"
+            )
+        );
     }
 
     #[test]
     fn words_are_printed() {
         let body = vec![Statement::Print("Hello, world!\n".to_owned())];
-        check(&Program { variables: Vec::new(), body }, "Hello, world!\n");
+        check(
+            &Program {
+                variables: Vec::new(),
+                body,
+            },
+            "Hello, world!\n",
+        );
     }
 }

@@ -60,8 +60,16 @@ pub struct Bf {
 impl Bf {
     /// The task with a valid configuration.
     pub fn new(config: BfConfig, scoring: Scoring) -> Self {
-        let form = Form::new(NAME, &["bfit_code", "bf_program"], json!({"difficulty": config.difficulty}));
-        Self { config, scoring, form }
+        let form = Form::new(
+            NAME,
+            &["bfit_code", "bf_program"],
+            json!({"difficulty": config.difficulty}),
+        );
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 }
 
@@ -80,11 +88,15 @@ impl Task for Bf {
         let code = program.compile();
         let answer = interpreter::run(&code, MOST_STEPS).expect("compiled programs end");
         let text = format!("Answer with the exact output of this Brainfuck program:\n{code}");
-        self.form.question(text, Some(answer), move || [program.source().into(), code.into()])
+        self.form.question(text, Some(answer), move || {
+            [program.source().into(), code.into()]
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref() else { return 0.0 };
+        let Some(oracle) = question.answer.as_deref() else {
+            return 0.0;
+        };
         match self.scoring {
             Scoring::ReasoningGym => score::containment(oracle, answer),
             Scoring::Exact => {
@@ -98,7 +110,10 @@ impl Task for Bf {
 fn word(rng: &mut Rng) -> Program {
     let words: Vec<&str> = words::WORDS.split(' ').collect();
     let word = (*rng.choose(&words)).to_owned();
-    Program { variables: Vec::new(), body: vec![Statement::Print(word)] }
+    Program {
+        variables: Vec::new(),
+        body: vec![Statement::Print(word)],
+    }
 }
 
 /// `while (acc < target)` with a body, then the sum is printed.
@@ -112,7 +127,12 @@ fn accumulate(target: u8, x: u8, y: u8, body: Vec<Statement>) -> Program {
 fn sum(rng: &mut Rng) -> Program {
     let (x, y) = (rng.int(1, 4), rng.int(1, 5));
     let target = x * y * rng.int(1, 9) + rng.int(1, 9);
-    accumulate(target as u8, x as u8, y as u8, vec![Statement::Add(0, 2), Statement::Add(0, 3)])
+    accumulate(
+        target as u8,
+        x as u8,
+        y as u8,
+        vec![Statement::Add(0, 2), Statement::Add(0, 3)],
+    )
 }
 
 fn conditional_sum(rng: &mut Rng) -> Program {
@@ -123,7 +143,10 @@ fn conditional_sum(rng: &mut Rng) -> Program {
         // The last addition starts below the target: more than 8 in 10 draws stay within a cell.
         if target + x + y <= i64::from(u8::MAX) {
             let then = vec![Statement::Add(0, 3)];
-            let body = vec![Statement::Add(0, 2), Statement::IfGreater(0, condition as u8, then)];
+            let body = vec![
+                Statement::Add(0, 2),
+                Statement::IfGreater(0, condition as u8, then),
+            ];
             return accumulate(target as u8, x as u8, y as u8, body);
         }
     }
@@ -138,7 +161,11 @@ mod tests {
     fn meaning(source: &str) -> String {
         let number = |before: &str| {
             let digits = source.split_once(before).map_or("", |(_, rest)| rest);
-            digits.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>()
+            digits
+                .chars()
+                .take_while(char::is_ascii_digit)
+                .collect::<String>()
+                .parse::<u32>()
         };
         if let Some((_, rest)) = source.split_once("print(\"") {
             return rest.split_once('"').unwrap().0.to_owned();
@@ -148,7 +175,11 @@ mod tests {
         let mut acc = 0;
         while acc < target {
             acc += x;
-            acc += if threshold.is_none_or(|threshold| acc > threshold) { y } else { 0 };
+            acc += if threshold.is_none_or(|threshold| acc > threshold) {
+                y
+            } else {
+                0
+            };
         }
         acc.to_string()
     }
@@ -160,7 +191,11 @@ mod tests {
             for seed in 0..300 {
                 let question = task.question(Seed::new(seed));
                 let source = question.metadata["bfit_code"].as_str().unwrap();
-                assert_eq!(question.answer.as_deref(), Some(meaning(source).as_str()), "{source}");
+                assert_eq!(
+                    question.answer.as_deref(),
+                    Some(meaning(source).as_str()),
+                    "{source}"
+                );
             }
         }
     }
@@ -168,7 +203,10 @@ mod tests {
     #[test]
     fn words_are_all_different_and_of_five_letters() {
         let mut all: Vec<&str> = words::WORDS.split(' ').collect();
-        assert!(all.iter().all(|word| word.len() == 5 && word.bytes().all(|b| b.is_ascii_lowercase())));
+        assert!(
+            all.iter()
+                .all(|word| word.len() == 5 && word.bytes().all(|b| b.is_ascii_lowercase()))
+        );
         let count = all.len();
         all.sort_unstable();
         all.dedup();
@@ -178,7 +216,13 @@ mod tests {
 
     #[test]
     fn exact_wants_the_very_output() {
-        let question = entry(NAME, String::new(), Some("acorn".to_owned()), json!({}), json!({}));
+        let question = entry(
+            NAME,
+            String::new(),
+            Some("acorn".to_owned()),
+            json!({}),
+            json!({}),
+        );
         let task = Bf::new(BfConfig::default(), Scoring::Exact);
         assert_eq!(task.score(&question, " acorn\n"), 1.0);
         for answer in ["Acorn", "acorns", "\"acorn\"", "acorn acorn", "", " "] {
@@ -188,6 +232,9 @@ mod tests {
 
     #[test]
     fn there_are_three_difficulties() {
-        assert_eq!(BfConfig { difficulty: 4 }.validate(), Err("difficulty = 4: expected 1 to 3".to_owned()));
+        assert_eq!(
+            BfConfig { difficulty: 4 }.validate(),
+            Err("difficulty = 4: expected 1 to 3".to_owned())
+        );
     }
 }

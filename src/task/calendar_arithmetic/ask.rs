@@ -21,7 +21,9 @@ pub(super) fn keys(kind: CalendarKind) -> &'static [&'static str] {
     match kind {
         CalendarKind::WeekdayOffset => &["task", "start_date", "offset_days", "target_date"],
         CalendarKind::WeekdayOfDate => &["task", "target_date"],
-        CalendarKind::WeekdayOfDateFromFirstDate => &["task", "year", "first_day", "target_date", "delta_days"],
+        CalendarKind::WeekdayOfDateFromFirstDate => {
+            &["task", "year", "first_day", "target_date", "delta_days"]
+        }
         CalendarKind::RecurringEventDay => &["task", "year", "month", "ordinal", "weekday"],
         CalendarKind::CountDays => &["task", "year", "start_date", "end_date"],
         CalendarKind::CountBusinessDays => &["task", "start_date", "end_date"],
@@ -67,34 +69,64 @@ fn weekday_offset(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let sign = *rng.choose(&[-1, 1]);
     // Stays between the years 1 and 9999.
     let end = start.number() + sign * days;
-    let offset = if (1..=Date::last().number()).contains(&end) { sign * days } else { -sign * days };
+    let offset = if (1..=Date::last().number()).contains(&end) {
+        sign * days
+    } else {
+        -sign * days
+    };
     let target = start.plus(offset);
-    let (unit, side) = (if days == 1 { "day" } else { "days" }, if offset < 0 { "before" } else { "after" });
-    let text =
-        written(LENGTH, format_args!("Which weekday is {days} {unit} {side} {}? {WEEKDAY_WANTED}", start.written()));
-    let own = vec![start.to_string().into(), offset.into(), target.to_string().into()];
+    let (unit, side) = (
+        if days == 1 { "day" } else { "days" },
+        if offset < 0 { "before" } else { "after" },
+    );
+    let text = written(
+        LENGTH,
+        format_args!(
+            "Which weekday is {days} {unit} {side} {}? {WEEKDAY_WANTED}",
+            start.written()
+        ),
+    );
+    let own = vec![
+        start.to_string().into(),
+        offset.into(),
+        target.to_string().into(),
+    ];
     (text, WEEKDAYS[target.weekday()].to_owned(), own)
 }
 
 fn weekday_of_date(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let date = by_month(c, rng);
     let text = match rng.below(3) {
-        0 => written(LENGTH, format_args!("Which weekday is {}? {WEEKDAY_WANTED}", date.written())),
-        1 => written(LENGTH, format_args!("Name the weekday of {}. {WEEKDAY_WANTED}", date.written())),
+        0 => written(
+            LENGTH,
+            format_args!("Which weekday is {}? {WEEKDAY_WANTED}", date.written()),
+        ),
+        1 => written(
+            LENGTH,
+            format_args!("Name the weekday of {}. {WEEKDAY_WANTED}", date.written()),
+        ),
         _ => {
             let Date { year, month, day } = date;
             written(
                 LENGTH,
-                format_args!("Which weekday is {month:02}/{day:02}/{year:04} (month/day/year)? {WEEKDAY_WANTED}"),
+                format_args!(
+                    "Which weekday is {month:02}/{day:02}/{year:04} (month/day/year)? {WEEKDAY_WANTED}"
+                ),
             )
         }
     };
-    (text, WEEKDAYS[date.weekday()].to_owned(), vec![date.to_string().into()])
+    (
+        text,
+        WEEKDAYS[date.weekday()].to_owned(),
+        vec![date.to_string().into()],
+    )
 }
 
 fn weekday_from_first_date(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let first = rng.below(7) as usize;
-    let latest = c.offset_upper_bound.min(c.last().number() - c.first().number());
+    let latest = c
+        .offset_upper_bound
+        .min(c.last().number() - c.first().number());
     let days = rng.int(1, latest);
     let target = c.first().plus(days);
     let year = if is_leap(c.year) { "leap" } else { "common" };
@@ -106,7 +138,12 @@ fn weekday_from_first_date(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked
             target.without_year()
         ),
     );
-    let own = vec![c.year.into(), WEEKDAYS[first].into(), target.to_string().into(), days.into()];
+    let own = vec![
+        c.year.into(),
+        WEEKDAYS[first].into(),
+        target.to_string().into(),
+        days.into(),
+    ];
     (text, WEEKDAYS[(first + days as usize) % 7].to_owned(), own)
 }
 
@@ -143,7 +180,10 @@ fn span(c: &CalendarArithmeticConfig, rng: &mut Rng, latest: Date) -> (Date, Dat
 fn count(start: Date, end: Date, wanted: impl Fn(usize) -> bool) -> i64 {
     let (days, first) = (end.number() - start.number() + 1, start.weekday());
     let of_a_week = |weekday: usize| (days + 6 - (weekday + 7 - first) as i64 % 7) / 7;
-    (0..7).filter(|&weekday| wanted(weekday)).map(of_a_week).sum()
+    (0..7)
+        .filter(|&weekday| wanted(weekday))
+        .map(of_a_week)
+        .sum()
 }
 
 fn count_days(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
@@ -158,8 +198,16 @@ fn count_days(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
             end.written()
         ),
     );
-    let own = vec![c.year.into(), start.to_string().into(), end.to_string().into()];
-    (text, count(start, end, |day| day == weekday).to_string(), own)
+    let own = vec![
+        c.year.into(),
+        start.to_string().into(),
+        end.to_string().into(),
+    ];
+    (
+        text,
+        count(start, end, |day| day == weekday).to_string(),
+        own,
+    )
 }
 
 fn count_business_days(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
@@ -178,10 +226,20 @@ fn count_business_days(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
 
 fn leap_year(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Asked {
     let half = c.leap_year_range / 2;
-    let year = rng.int((c.year - half).max(1), (c.year + half).min(Date::last().year));
+    let year = rng.int(
+        (c.year - half).max(1),
+        (c.year + half).min(Date::last().year),
+    );
     let answer = if is_leap(year) { "Yes" } else { "No" };
     let own = vec![year.into(), is_leap(year).into()];
-    (written(LENGTH, format_args!("Is {year} a leap year? {YES_OR_NO_WANTED}")), answer.to_owned(), own)
+    (
+        written(
+            LENGTH,
+            format_args!("Is {year} a leap year? {YES_OR_NO_WANTED}"),
+        ),
+        answer.to_owned(),
+        own,
+    )
 }
 
 #[cfg(test)]
@@ -194,7 +252,9 @@ mod tests {
         for length in 0..40 {
             let end = start.plus(length);
             for weekday in 0..7 {
-                let slow = (0..=length).filter(|&i| start.plus(i).weekday() == weekday).count() as i64;
+                let slow = (0..=length)
+                    .filter(|&i| start.plus(i).weekday() == weekday)
+                    .count() as i64;
                 assert_eq!(count(start, end, |day| day == weekday), slow);
             }
         }

@@ -3,7 +3,15 @@
 use std::fmt;
 
 /// Names of the days of the week.
-pub(super) const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub(super) const WEEKDAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -65,7 +73,9 @@ impl Date {
 
     /// Days since the day before January 1 of the year 1.
     pub(super) fn number(self) -> i64 {
-        let months: i64 = (1..self.month).map(|month| month_length(self.year, month)).sum();
+        let months: i64 = (1..self.month)
+            .map(|month| month_length(self.year, month))
+            .sum();
         days_before(self.year) + months + self.day
     }
 
@@ -117,7 +127,11 @@ mod tests {
     #[test]
     fn known_days() {
         let check = |year, month, day, weekday: &str| {
-            assert_eq!(WEEKDAYS[Date::new(year, month, day).weekday()], weekday, "{year}-{month}-{day}");
+            assert_eq!(
+                WEEKDAYS[Date::new(year, month, day).weekday()],
+                weekday,
+                "{year}-{month}-{day}"
+            );
         };
         check(1, 1, 1, "Monday");
         check(1969, 7, 20, "Sunday");
@@ -133,11 +147,18 @@ mod tests {
         for number in (1..=Date::last().number()).filter(|n| n % 97 == 1 || n % 365 < 3) {
             let found = Date::from_number(number);
             assert_eq!(found.number(), number);
-            assert!(found >= date && found.day >= 1 && found.day <= month_length(found.year, found.month));
+            assert!(
+                found >= date
+                    && found.day >= 1
+                    && found.day <= month_length(found.year, found.month)
+            );
             date = found;
         }
         assert_eq!(date.year, 9999);
         assert_eq!(Date::new(2024, 2, 28).plus(2).to_string(), "2024-03-01");
-        assert_eq!(Date::new(2024, 1, 1).plus(-1).written(), "December 31, 2023");
+        assert_eq!(
+            Date::new(2024, 1, 1).plus(-1).written(),
+            "December 31, 2023"
+        );
     }
 }

@@ -47,7 +47,10 @@ pub enum CalendarKind {
 const KINDS: [(&str, CalendarKind); 7] = [
     ("weekday_offset", CalendarKind::WeekdayOffset),
     ("weekday_of_date", CalendarKind::WeekdayOfDate),
-    ("weekday_of_date_from_first_date", CalendarKind::WeekdayOfDateFromFirstDate),
+    (
+        "weekday_of_date_from_first_date",
+        CalendarKind::WeekdayOfDateFromFirstDate,
+    ),
     ("recurring_event_day", CalendarKind::RecurringEventDay),
     ("count_days", CalendarKind::CountDays),
     ("count_business_days", CalendarKind::CountBusinessDays),
@@ -56,7 +59,10 @@ const KINDS: [(&str, CalendarKind); 7] = [
 
 impl CalendarKind {
     fn of(name: &str) -> Option<Self> {
-        KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+        KINDS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind)
     }
 }
 
@@ -65,7 +71,8 @@ impl TryFrom<String> for CalendarKind {
 
     fn try_from(name: String) -> Result<Self, String> {
         let names = || KINDS.map(|(name, _)| name).join(", ");
-        Self::of(&name.to_lowercase()).ok_or_else(|| format!("unknown kind {name:?}: expected one of {}", names()))
+        Self::of(&name.to_lowercase())
+            .ok_or_else(|| format!("unknown kind {name:?}: expected one of {}", names()))
     }
 }
 
@@ -110,11 +117,18 @@ impl CalendarArithmeticConfig {
     pub fn validate(&self) -> Result<(), String> {
         let within = |name: &str, value: i64, low: i64, high: i64| {
             let good = (low..=high).contains(&value);
-            if good { Ok(()) } else { Err(format!("{name} = {value}: expected {low} to {high}")) }
+            if good {
+                Ok(())
+            } else {
+                Err(format!("{name} = {value}: expected {low} to {high}"))
+            }
         };
         within("year", self.year, 1, Date::last().year)?;
         if self.tasks.is_empty() {
-            return Err(format!("tasks = []: expected some of {}", KINDS.map(|(name, _)| name).join(", ")));
+            return Err(format!(
+                "tasks = []: expected some of {}",
+                KINDS.map(|(name, _)| name).join(", ")
+            ));
         }
         within("offset_upper_bound", self.offset_upper_bound, 1, 100_000)?;
         within("leap_year_range", self.leap_year_range, 0, 20_000)
@@ -132,9 +146,14 @@ pub struct CalendarArithmetic {
 impl CalendarArithmetic {
     /// The task with a valid configuration.
     pub fn new(config: CalendarArithmeticConfig, scoring: Scoring) -> Self {
-        let difficulty = json!({"tasks": config.tasks, "offset_upper_bound": config.offset_upper_bound});
+        let difficulty =
+            json!({"tasks": config.tasks, "offset_upper_bound": config.offset_upper_bound});
         let forms = KINDS.map(|(_, kind)| Form::new(NAME, ask::keys(kind), difficulty.clone()));
-        Self { config, scoring, forms }
+        Self {
+            config,
+            scoring,
+            forms,
+        }
     }
 }
 
@@ -149,18 +168,32 @@ impl Task for CalendarArithmetic {
         let kind = *rng.choose(&c.tasks);
         let (text, answer, own) = ask::ask(kind, c, &mut rng);
         let (name, _) = KINDS[kind as usize];
-        self.forms[kind as usize].question(text, Some(answer), move || std::iter::once(name.into()).chain(own))
+        self.forms[kind as usize].question(text, Some(answer), move || {
+            std::iter::once(name.into()).chain(own)
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
-        let Some(oracle) = question.answer.as_deref().filter(|oracle| !oracle.is_empty()) else { return 0.0 };
-        let kind = question.metadata.get("task").and_then(Value::as_str).and_then(CalendarKind::of);
+        let Some(oracle) = question
+            .answer
+            .as_deref()
+            .filter(|oracle| !oracle.is_empty())
+        else {
+            return 0.0;
+        };
+        let kind = question
+            .metadata
+            .get("task")
+            .and_then(Value::as_str)
+            .and_then(CalendarKind::of);
         let Some(kind) = kind else { return 0.0 };
         let exact = self.scoring == Scoring::Exact;
         let given = python::strip(answer);
         match kind {
             CalendarKind::IsLeapYear => f64::from(given.to_lowercase() == oracle.to_lowercase()),
-            CalendarKind::RecurringEventDay | CalendarKind::CountDays | CalendarKind::CountBusinessDays => {
+            CalendarKind::RecurringEventDay
+            | CalendarKind::CountDays
+            | CalendarKind::CountBusinessDays => {
                 if exact {
                     score::same_integer(oracle, answer)
                 } else {
@@ -178,12 +211,16 @@ impl Task for CalendarArithmetic {
 
 /// What reasoning-gym gives for a number: 1 for the right one, and less the further it is off.
 fn closeness(oracle: &str, answer: &str) -> f64 {
-    let (Some(oracle), Some(answer)) = (python::int(oracle), python::int(answer)) else { return 0.0 };
+    let (Some(oracle), Some(answer)) = (python::int(oracle), python::int(answer)) else {
+        return 0.0;
+    };
     if answer == oracle {
         return 1.0;
     }
     match (i64::try_from(answer), i64::try_from(oracle)) {
-        (Ok(answer), Ok(oracle)) if oracle > 0 => (-FALL * answer.abs_diff(oracle) as f64 / oracle as f64).exp(),
+        (Ok(answer), Ok(oracle)) if oracle > 0 => {
+            (-FALL * answer.abs_diff(oracle) as f64 / oracle as f64).exp()
+        }
         _ => 0.0,
     }
 }
@@ -194,9 +231,18 @@ mod tests {
     use super::*;
 
     fn scores(kind: &str, oracle: &str, answer: &str) -> (f64, f64) {
-        let question = entry(NAME, String::new(), Some(oracle.to_owned()), json!({"task": kind}), json!({}));
+        let question = entry(
+            NAME,
+            String::new(),
+            Some(oracle.to_owned()),
+            json!({"task": kind}),
+            json!({}),
+        );
         let task = |scoring| CalendarArithmetic::new(CalendarArithmeticConfig::default(), scoring);
-        (task(Scoring::ReasoningGym).score(&question, answer), task(Scoring::Exact).score(&question, answer))
+        (
+            task(Scoring::ReasoningGym).score(&question, answer),
+            task(Scoring::Exact).score(&question, answer),
+        )
     }
 
     #[test]
@@ -211,7 +257,11 @@ mod tests {
             ("Monday Tuesday", 0.0, 0.0),
             ("", 0.0, 0.0),
         ] {
-            assert_eq!(scores("weekday_of_date", "Monday", answer), (library, exact), "{answer:?}");
+            assert_eq!(
+                scores("weekday_of_date", "Monday", answer),
+                (library, exact),
+                "{answer:?}"
+            );
         }
         assert_eq!(scores("is_leap_year", "Yes", " yes "), (1.0, 1.0));
         assert_eq!(scores("is_leap_year", "Yes", "Yes or No"), (0.0, 0.0));
@@ -233,13 +283,21 @@ mod tests {
     #[test]
     fn extreme_settings_are_asked_without_end() {
         for (year, offset_upper_bound) in [(1, 100_000), (9999, 100_000), (2024, 1), (4, 365)] {
-            let config =
-                CalendarArithmeticConfig { year, offset_upper_bound, leap_year_range: 3000, ..Default::default() };
+            let config = CalendarArithmeticConfig {
+                year,
+                offset_upper_bound,
+                leap_year_range: 3000,
+                ..Default::default()
+            };
             assert_eq!(config.validate(), Ok(()));
             let task = CalendarArithmetic::new(config, Scoring::Exact);
             for seed in 0..500 {
                 let question = task.question(Seed::new(seed));
-                assert_eq!(task.score(&question, question.answer.as_deref().unwrap()), 1.0, "{question:?}");
+                assert_eq!(
+                    task.score(&question, question.answer.as_deref().unwrap()),
+                    1.0,
+                    "{question:?}"
+                );
             }
         }
     }
@@ -248,7 +306,12 @@ mod tests {
     fn kinds_are_read_in_any_case() {
         let config: CalendarArithmeticConfig = toml::from_str("tasks = [\"Count_Days\"]").unwrap();
         assert_eq!(config.tasks, [CalendarKind::CountDays]);
-        let error = toml::from_str::<CalendarArithmeticConfig>("tasks = [\"teatime\"]").unwrap_err().to_string();
-        assert!(error.contains("teatime") && error.contains("weekday_offset, "), "{error}");
+        let error = toml::from_str::<CalendarArithmeticConfig>("tasks = [\"teatime\"]")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("teatime") && error.contains("weekday_offset, "),
+            "{error}"
+        );
     }
 }

@@ -25,7 +25,9 @@ pub(super) struct Drawn {
 pub(super) fn question(rng: &mut Rng, c: &PropositionalLogicConfig) -> Drawn {
     let mut premises = Premises::default();
     let mut tries = std::iter::repeat_n(1, 400).chain(std::iter::repeat_n(200, 100));
-    tries.find_map(|tries| draw(rng, c, tries, &mut premises)).unwrap_or_else(|| simplest(c))
+    tries
+        .find_map(|tries| draw(rng, c, tries, &mut premises))
+        .unwrap_or_else(|| simplest(c))
 }
 
 /// A symbol of a formula, which stands before its operands.
@@ -73,8 +75,15 @@ impl Premises {
         let first = formula(rng, variables, depth, &mut self.parts);
         self.next.clear();
         let parts = &self.parts[start..];
-        let word = |i| if i == 0 { first } else { word(&mut parts.iter(), i) };
-        self.next.extend(self.all.iter().enumerate().map(|(i, all)| all & word(i)));
+        let word = |i| {
+            if i == 0 {
+                first
+            } else {
+                word(&mut parts.iter(), i)
+            }
+        };
+        self.next
+            .extend(self.all.iter().enumerate().map(|(i, all)| all & word(i)));
         if self.next.iter().all(|&word| word == 0) {
             self.parts.truncate(start);
             return None;
@@ -87,23 +96,36 @@ impl Premises {
 
     /// True where a table, given word by word, has every row in which all premises hold.
     fn entail(&self, table: impl Fn(usize) -> u64) -> bool {
-        self.all.iter().enumerate().all(|(i, all)| all & !table(i) == 0)
+        self.all
+            .iter()
+            .enumerate()
+            .all(|(i, all)| all & !table(i) == 0)
     }
 
     /// True where it is the table of a premise.
     fn have(&self, table: impl Fn(usize) -> u64) -> bool {
-        let same = |parts: &[Part]| (1..self.all.len()).all(|i| word(&mut parts.iter(), i) == table(i));
-        self.iter().zip(&self.firsts).any(|(parts, first)| *first == table(0) && same(parts))
+        let same =
+            |parts: &[Part]| (1..self.all.len()).all(|i| word(&mut parts.iter(), i) == table(i));
+        self.iter()
+            .zip(&self.firsts)
+            .any(|(parts, first)| *first == table(0) && same(parts))
     }
 
     /// The parts of each premise.
     fn iter(&self) -> impl Iterator<Item = &[Part]> {
         let starts = std::iter::once(&0).chain(&self.ends);
-        starts.zip(&self.ends).map(|(start, end)| &self.parts[*start..*end])
+        starts
+            .zip(&self.ends)
+            .map(|(start, end)| &self.parts[*start..*end])
     }
 }
 
-fn draw(rng: &mut Rng, c: &PropositionalLogicConfig, tries: u32, premises: &mut Premises) -> Option<Drawn> {
+fn draw(
+    rng: &mut Rng,
+    c: &PropositionalLogicConfig,
+    tries: u32,
+    premises: &mut Premises,
+) -> Option<Drawn> {
     let count = rng.int(c.min_vars as i64, c.max_vars as i64) as usize;
     let statements = rng.int(c.min_statements as i64, c.max_statements as i64);
     premises.clear(count);
@@ -117,11 +139,20 @@ fn draw(rng: &mut Rng, c: &PropositionalLogicConfig, tries: u32, premises: &mut 
     // Where both are known to be true, as often happens, "P ↔ Q" is right: whoever answers nothing else
     // must not be right too often.
     let level = |(i, all): (usize, &u64)| all & (atom_word(0, i) ^ atom_word(1, i)) == 0;
-    if tries == 1 && count > 1 && premises.all.iter().enumerate().all(level) && rng.uniform() > LEVEL_KEPT {
+    if tries == 1
+        && count > 1
+        && premises.all.iter().enumerate().all(level)
+        && rng.uniform() > LEVEL_KEPT
+    {
         return None;
     }
     let premises = premises.iter().map(written).collect();
-    Some(Drawn { variables: names(count), premises, example, parts })
+    Some(Drawn {
+        variables: names(count),
+        premises,
+        example,
+        parts,
+    })
 }
 
 /// A random formula of two variables, or of one, that follows and is new, with the number of its parts.
@@ -129,7 +160,10 @@ fn draw(rng: &mut Rng, c: &PropositionalLogicConfig, tries: u32, premises: &mut 
 /// For these few forms that is what [`super::judge`] says, but decided without a table being made.
 fn conclusion(rng: &mut Rng, count: usize, premises: &Premises) -> Option<(String, usize)> {
     use Connective::{And, Iff, Implies, Or};
-    let (a, b) = (rng.below(count as u64) as usize, rng.below(count as u64) as usize);
+    let (a, b) = (
+        rng.below(count as u64) as usize,
+        rng.below(count as u64) as usize,
+    );
     let connective = match a == b {
         true => *rng.choose(&[None, Some(And)]),
         false => *rng.choose(&[Some(And), Some(Or), Some(Implies), Some(Iff)]),
@@ -138,15 +172,30 @@ fn conclusion(rng: &mut Rng, count: usize, premises: &Premises) -> Option<(Strin
         None => !atom_word(a, i),
         Some(connective) => connective.apply(atom_word(a, i), atom_word(b, i)),
     };
-    let has_spare = || [a, b].into_iter().any(|atom| premises.entail(|i| whatever_word(holds, atom, i)));
-    let both_known = || connective == Some(And) && [a, b].into_iter().all(|x| premises.have(|i| atom_word(x, i)));
+    let has_spare = || {
+        [a, b]
+            .into_iter()
+            .any(|atom| premises.entail(|i| whatever_word(holds, atom, i)))
+    };
+    let both_known = || {
+        connective == Some(And)
+            && [a, b]
+                .into_iter()
+                .all(|x| premises.have(|i| atom_word(x, i)))
+    };
     if !premises.entail(holds) || has_spare() || premises.have(holds) || both_known() {
         return None;
     }
     Some(match connective {
         None => (written(&[Part::Not, Part::Atom(a)]), 2),
-        Some(Implies) => (written(&[Part::Binary(Or), Part::Not, Part::Atom(a), Part::Atom(b)]), 4),
-        Some(connective) => (written(&[Part::Binary(connective), Part::Atom(a), Part::Atom(b)]), 3),
+        Some(Implies) => (
+            written(&[Part::Binary(Or), Part::Not, Part::Atom(a), Part::Atom(b)]),
+            4,
+        ),
+        Some(connective) => (
+            written(&[Part::Binary(connective), Part::Atom(a), Part::Atom(b)]),
+            3,
+        ),
     })
 }
 
@@ -155,9 +204,16 @@ pub(super) fn simplest(c: &PropositionalLogicConfig) -> Drawn {
     let variables = names(c.min_vars.max(2));
     let premises = match c.max_statements {
         1 => vec!["(P ∧ Q)".to_owned()],
-        _ => (0..c.min_statements.max(2)).map(|i| variables[i % 2].clone()).collect(),
+        _ => (0..c.min_statements.max(2))
+            .map(|i| variables[i % 2].clone())
+            .collect(),
     };
-    Drawn { variables, premises, example: "(P ↔ Q)".to_owned(), parts: 3 }
+    Drawn {
+        variables,
+        premises,
+        example: "(P ↔ Q)".to_owned(),
+        parts: 3,
+    }
 }
 
 /// P, Q, R and so on.
@@ -166,7 +222,9 @@ fn name(variable: usize) -> char {
 }
 
 fn names(count: usize) -> Vec<String> {
-    (0..count).map(|variable| name(variable).to_string()).collect()
+    (0..count)
+        .map(|variable| name(variable).to_string())
+        .collect()
 }
 
 /// Draws a formula of a depth, and returns the first word of its truth table.
@@ -180,7 +238,9 @@ fn formula(rng: &mut Rng, variables: usize, depth: i64, parts: &mut Vec<Part>) -
     parts.push(part);
     let left = formula(rng, variables, depth - 1, parts);
     match part {
-        Part::Binary(connective) => connective.apply(left, formula(rng, variables, depth - 1, parts)),
+        Part::Binary(connective) => {
+            connective.apply(left, formula(rng, variables, depth - 1, parts))
+        }
         _ => !left,
     }
 }

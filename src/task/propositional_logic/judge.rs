@@ -20,19 +20,38 @@ pub(super) struct Problem {
 
 impl Problem {
     /// Reads the premises of an answer; `None` where one of them is no formula, or they are too large to decide.
-    pub(super) fn read<'a>(premises: &[&'a str], answer: Formula, atoms: &mut Atoms<'a>) -> Option<Self> {
-        let premises: Vec<Formula> = premises.iter().map(|text| Formula::read(text, atoms)).collect::<Option<_>>()?;
+    pub(super) fn read<'a>(
+        premises: &[&'a str],
+        answer: Formula,
+        atoms: &mut Atoms<'a>,
+    ) -> Option<Self> {
+        let premises: Vec<Formula> = premises
+            .iter()
+            .map(|text| Formula::read(text, atoms))
+            .collect::<Option<_>>()?;
         let words = atoms.words()?;
-        let parts = premises.iter().map(|premise| premise.nodes.len()).sum::<usize>() + answer.nodes.len();
+        let parts = premises
+            .iter()
+            .map(|premise| premise.nodes.len())
+            .sum::<usize>()
+            + answer.nodes.len();
         if parts.saturating_mul(words) > MOST_WORDS {
             return None;
         }
-        let premises: Vec<Table> = premises.iter().map(|premise| premise.table(words)).collect::<Option<_>>()?;
+        let premises: Vec<Table> = premises
+            .iter()
+            .map(|premise| premise.table(words))
+            .collect::<Option<_>>()?;
         let mut all = vec![!0; words];
         for table in &premises {
             all.iter_mut().zip(table).for_each(|(a, b)| *a &= b);
         }
-        Some(Self { premises, all, answer, words })
+        Some(Self {
+            premises,
+            all,
+            answer,
+            words,
+        })
     }
 }
 
@@ -53,7 +72,9 @@ pub(super) fn in_symbols(answer: &str) -> String {
         ("!", "¬"),
         ("∼", "¬"),
     ];
-    SYMBOLS.iter().fold(answer.to_owned(), |text, (from, to)| text.replace(from, to))
+    SYMBOLS
+        .iter()
+        .fold(answer.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 /// True where the answer follows from premises that can all hold, and says something new.
@@ -61,18 +82,29 @@ pub(super) fn in_symbols(answer: &str) -> String {
 /// It is not new where it is a tautology, where it would still follow with one of its variables at any
 /// value, as "P ∨ Q" does from P, and where all it claims are premises.
 pub(super) fn is_new(premises: &[&str], variables: &[&str], answer: &str) -> bool {
-    if answer.chars().filter(|c| matches!(c, '∧' | '∨' | '¬' | '→' | '↔')).count() > MOST_SYMBOLS {
+    if answer
+        .chars()
+        .filter(|c| matches!(c, '∧' | '∨' | '¬' | '→' | '↔'))
+        .count()
+        > MOST_SYMBOLS
+    {
         return false;
     }
     let mut atoms = Atoms::default();
-    let Some(answer) = Formula::read(answer, &mut atoms) else { return false };
-    let Some(problem) = Problem::read(premises, answer, &mut atoms) else { return false };
+    let Some(answer) = Formula::read(answer, &mut atoms) else {
+        return false;
+    };
+    let Some(problem) = Problem::read(premises, answer, &mut atoms) else {
+        return false;
+    };
     let size = problem.answer.nodes.len();
     if size * problem.words > MOST_WORDS || atoms.names().any(|name| !variables.contains(&name)) {
         return false;
     }
     let tables = problem.answer.tables(problem.words);
-    let Some(whole) = tables.last() else { return false };
+    let Some(whole) = tables.last() else {
+        return false;
+    };
     let consistent = problem.all.iter().any(|&word| word != 0);
     let has_spare = (0..atoms.names().count()).any(|atom| {
         let without = whatever(whole, atom);
@@ -89,22 +121,36 @@ fn is_tautology(table: &[u64]) -> bool {
 /// True where every claim of the answer is a premise, or weaker than a claim that is one.
 fn is_echo(problem: &Problem, tables: &[Table]) -> bool {
     let claims = claims(problem, tables);
-    let (old, other): (Vec<&Table>, Vec<&Table>) =
-        claims.iter().filter(|claim| !is_tautology(claim)).partition(|claim| problem.premises.contains(claim));
-    other.iter().all(|claim| old.iter().any(|premise| entails(premise, claim)))
+    let (old, other): (Vec<&Table>, Vec<&Table>) = claims
+        .iter()
+        .filter(|claim| !is_tautology(claim))
+        .partition(|claim| problem.premises.contains(claim));
+    other
+        .iter()
+        .all(|claim| old.iter().any(|premise| entails(premise, claim)))
 }
 
 /// What the answer claims one by one: it is taken apart where both sides are claimed, down to premises.
 fn claims(problem: &Problem, tables: &[Table]) -> Vec<Table> {
     let (mut found, mut open) = (Vec::new(), vec![(tables.len() - 1, false)]);
     while let Some((node, negative)) = open.pop() {
-        let claim = if negative { negated(&tables[node]) } else { tables[node].clone() };
+        let claim = if negative {
+            negated(&tables[node])
+        } else {
+            tables[node].clone()
+        };
         match (problem.answer.nodes[node], negative) {
             _ if problem.premises.contains(&claim) => found.push(claim),
             (Node::Not(part), _) => open.push((part, !negative)),
-            (Node::Binary(Connective::And, left, right), false) => open.extend([(left, false), (right, false)]),
-            (Node::Binary(Connective::Or, left, right), true) => open.extend([(left, true), (right, true)]),
-            (Node::Binary(Connective::Implies, left, right), true) => open.extend([(left, false), (right, true)]),
+            (Node::Binary(Connective::And, left, right), false) => {
+                open.extend([(left, false), (right, false)])
+            }
+            (Node::Binary(Connective::Or, left, right), true) => {
+                open.extend([(left, true), (right, true)])
+            }
+            (Node::Binary(Connective::Implies, left, right), true) => {
+                open.extend([(left, false), (right, true)])
+            }
             _ => found.push(claim),
         }
     }

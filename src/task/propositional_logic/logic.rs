@@ -23,7 +23,12 @@ pub(super) enum Connective {
 
 impl Connective {
     /// Where it holds: of both, the left, the right operand, and none. A table costs no branch.
-    const HOLDS: [[u64; 4]; 4] = [[!0, 0, 0, !0], [!0, 0, !0, !0], [!0, !0, !0, 0], [!0, 0, 0, 0]];
+    const HOLDS: [[u64; 4]; 4] = [
+        [!0, 0, 0, !0],
+        [!0, 0, !0, !0],
+        [!0, !0, !0, 0],
+        [!0, 0, 0, 0],
+    ];
 
     /// Joins one word of two tables.
     pub(super) fn apply(self, a: u64, b: u64) -> u64 {
@@ -85,7 +90,9 @@ impl<'a> Atoms<'a> {
     /// Words of a truth table over all atoms; `None` where there are too many.
     pub(super) fn words(&self) -> Option<usize> {
         let atoms = self.numbers.len();
-        (atoms <= MOST_ATOMS).then(|| (1 << atoms) / 64).map(|words: usize| words.max(1))
+        (atoms <= MOST_ATOMS)
+            .then(|| (1 << atoms) / 64)
+            .map(|words: usize| words.max(1))
     }
 }
 
@@ -264,7 +271,10 @@ const WITHIN_A_WORD: [u64; 6] = [
 
 /// The rows in which an atom is true: every second one, every second pair, and so on.
 fn fill_atom(table: &mut [u64], atom: usize) {
-    table.iter_mut().enumerate().for_each(|(i, word)| *word = atom_word(atom, i));
+    table
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, word)| *word = atom_word(atom, i));
 }
 
 /// One word of the table of an atom.
@@ -278,7 +288,9 @@ pub(super) fn atom_word(atom: usize, i: usize) -> u64 {
 
 /// Joins two tables, into the first one.
 pub(super) fn join(left: &mut [u64], right: &[u64], connective: Connective) {
-    left.iter_mut().zip(right).for_each(|(a, b)| *a = connective.apply(*a, *b));
+    left.iter_mut()
+        .zip(right)
+        .for_each(|(a, b)| *a = connective.apply(*a, *b));
 }
 
 /// The rows that a table lacks.
@@ -288,7 +300,9 @@ pub(super) fn negated(table: &[u64]) -> Table {
 
 /// The rows that are in the table whatever the value of an atom.
 pub(super) fn whatever(table: &[u64], atom: usize) -> Table {
-    (0..table.len()).map(|i| whatever_word(|i| table[i], atom, i)).collect()
+    (0..table.len())
+        .map(|i| whatever_word(|i| table[i], atom, i))
+        .collect()
 }
 
 /// One word of that, of a table that is given word by word.
@@ -336,11 +350,32 @@ mod tests {
 
     #[test]
     fn missing_operands_are_found_and_all_else_is_an_atom() {
-        for text in ["", " ", "P ∧", "∨ P", "¬", "()", "P ∧ () ", "(¬)", "P ∧ ∧ Q"] {
+        for text in [
+            "",
+            " ",
+            "P ∧",
+            "∨ P",
+            "¬",
+            "()",
+            "P ∧ () ",
+            "(¬)",
+            "P ∧ ∧ Q",
+        ] {
             assert!(table(text).is_none(), "{text:?}");
         }
-        for text in ["(P", "P)", "P Q", "P -> Q", ")(", "(P)(Q)", "P ¬Q", "S ↔ R)", "P ∧ (Q", "P) ∧ (Q", "∨)"]
-        {
+        for text in [
+            "(P",
+            "P)",
+            "P Q",
+            "P -> Q",
+            ")(",
+            "(P)(Q)",
+            "P ¬Q",
+            "S ↔ R)",
+            "P ∧ (Q",
+            "P) ∧ (Q",
+            "∨)",
+        ] {
             let mut atoms = Atoms::default();
             let formula = Formula::read(text, &mut atoms).unwrap();
             assert!(matches!(formula.nodes[..], [Node::Atom(0)]), "{text:?}");
@@ -349,7 +384,8 @@ mod tests {
 
     #[test]
     fn brackets_without_a_pair_count_from_the_right() {
-        for (text, parts) in [("(P ∧ Q", 3), (") ∧ P", 3), ("R) ∧ S (∧ Q", 3), ("¬P)", 2)] {
+        for (text, parts) in [("(P ∧ Q", 3), (") ∧ P", 3), ("R) ∧ S (∧ Q", 3), ("¬P)", 2)]
+        {
             let formula = Formula::read(text, &mut Atoms::default()).unwrap();
             assert_eq!(formula.nodes.len(), parts, "{text:?}");
         }
@@ -386,8 +422,11 @@ mod tests {
 
     #[test]
     fn deep_and_long_texts_take_no_time() {
-        for text in ["(".repeat(100_000), "¬".repeat(50_000) + "P", "(P ∧ ".repeat(20_000) + "P" + &")".repeat(20_000)]
-        {
+        for text in [
+            "(".repeat(100_000),
+            "¬".repeat(50_000) + "P",
+            "(P ∧ ".repeat(20_000) + "P" + &")".repeat(20_000),
+        ] {
             table(&text);
         }
         assert!(table(&"P ∧ ".repeat(30_000)).is_none());

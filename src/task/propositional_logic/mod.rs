@@ -51,7 +51,14 @@ pub struct PropositionalLogicConfig {
 
 impl Default for PropositionalLogicConfig {
     fn default() -> Self {
-        Self { min_vars: 2, max_vars: 4, min_statements: 2, max_statements: 4, min_complexity: 1, max_complexity: 3 }
+        Self {
+            min_vars: 2,
+            max_vars: 4,
+            min_statements: 2,
+            max_statements: 4,
+            min_complexity: 1,
+            max_complexity: 3,
+        }
     }
 }
 
@@ -72,10 +79,21 @@ impl PropositionalLogicConfig {
     /// Names the first bad field, its value and what is expected.
     pub fn validate(&self) -> Result<(), String> {
         check::range("vars", [self.min_vars, self.max_vars], [1, MOST_VARIABLES])?;
-        check::range("statements", [self.min_statements, self.max_statements], [1, 50])?;
-        check::range("complexity", [self.min_complexity, self.max_complexity], [1, 8])?;
+        check::range(
+            "statements",
+            [self.min_statements, self.max_statements],
+            [1, 50],
+        )?;
+        check::range(
+            "complexity",
+            [self.min_complexity, self.max_complexity],
+            [1, 8],
+        )?;
         if self.max_vars == 1 {
-            return Err("max_vars = 1: expected 2 to 11, as nothing new follows about a single variable".to_owned());
+            return Err(
+                "max_vars = 1: expected 2 to 11, as nothing new follows about a single variable"
+                    .to_owned(),
+            );
         }
         if self.max_statements == 1 && self.max_complexity == 1 {
             return Err("max_statements = 1: expected 2 to 50 with max_complexity = 1, as nothing new follows from a \
@@ -102,8 +120,16 @@ impl PropositionalLogic {
             "statements": [c.min_statements, c.max_statements],
             "complexity": [c.min_complexity, c.max_complexity],
         });
-        let form = Form::new(NAME, &["premises", "variables", "complexity", "example_answer"], difficulty);
-        Self { config, scoring, form }
+        let form = Form::new(
+            NAME,
+            &["premises", "variables", "complexity", "example_answer"],
+            difficulty,
+        );
+        Self {
+            config,
+            scoring,
+            form,
+        }
     }
 }
 
@@ -113,13 +139,25 @@ impl Task for PropositionalLogic {
     }
 
     fn question(&self, seed: Seed) -> Question {
-        let Drawn { variables, premises, example, parts } = draw::question(&mut seed.rng(), &self.config);
+        let Drawn {
+            variables,
+            premises,
+            example,
+            parts,
+        } = draw::question(&mut seed.rng(), &self.config);
         let mut text = String::with_capacity(INSTRUCTION.len() + 40 * premises.len());
         for (i, premise) in premises.iter().enumerate() {
             writeln!(text, "{}. {premise}", i + 1).expect("a String takes any text");
         }
         text.push_str(INSTRUCTION);
-        self.form.question(text, None, move || [premises.into(), variables.into(), parts.into(), example.into()])
+        self.form.question(text, None, move || {
+            [
+                premises.into(),
+                variables.into(),
+                parts.into(),
+                example.into(),
+            ]
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -133,19 +171,36 @@ impl Task for PropositionalLogic {
 }
 
 fn strings(value: Option<&Value>) -> Vec<&str> {
-    value.and_then(Value::as_array).map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_str).collect())
+    value
+        .and_then(Value::as_array)
+        .map_or_else(Vec::new, |list| {
+            list.iter().filter_map(Value::as_str).collect()
+        })
 }
 
 /// What reasoning-gym gives.
 fn library_score(premises: &[&str], variables: &[&str], answer: &str) -> f64 {
-    let declared = |c: char| variables.iter().any(|name| name.len() == 1 && name.starts_with(c));
-    if answer.chars().any(|c| c.is_ascii_uppercase() && !declared(c)) {
+    let declared = |c: char| {
+        variables
+            .iter()
+            .any(|name| name.len() == 1 && name.starts_with(c))
+    };
+    if answer
+        .chars()
+        .any(|c| c.is_ascii_uppercase() && !declared(c))
+    {
         return 0.0;
     }
     let mut atoms = Atoms::default();
-    let Some(answer) = Formula::read(answer, &mut atoms) else { return 0.0 };
-    let Some(problem) = Problem::read(premises, answer, &mut atoms) else { return INVALID };
-    let Some(table) = problem.answer.table(problem.words) else { return INVALID };
+    let Some(answer) = Formula::read(answer, &mut atoms) else {
+        return 0.0;
+    };
+    let Some(problem) = Problem::read(premises, answer, &mut atoms) else {
+        return INVALID;
+    };
+    let Some(table) = problem.answer.table(problem.words) else {
+        return INVALID;
+    };
     let trivial = problem.answer.nodes.len() == 1 || table.iter().all(|&word| word == !0);
     match entails(&problem.all, &table) {
         false => INVALID,
@@ -163,7 +218,10 @@ mod tests {
         let own = json!({"premises": premises, "variables": ["P", "Q", "R"]});
         let question = entry(NAME, String::new(), None, own, json!({}));
         let task = |scoring| PropositionalLogic::new(PropositionalLogicConfig::default(), scoring);
-        (task(Scoring::ReasoningGym).score(&question, answer), task(Scoring::Exact).score(&question, answer))
+        (
+            task(Scoring::ReasoningGym).score(&question, answer),
+            task(Scoring::Exact).score(&question, answer),
+        )
     }
 
     #[test]
@@ -225,11 +283,18 @@ mod tests {
         ] {
             assert_eq!(scores(&premises, answer).1, 0.0, "{answer}");
         }
-        for answer in ["P ∧ (P → Q) ∧ (P ∨ R)", "P ∧ (Q ∨ R)", "P ∧ ¬¬(P → Q) ∧ (R ∨ ¬R)"] {
+        for answer in [
+            "P ∧ (P → Q) ∧ (P ∨ R)",
+            "P ∧ (Q ∨ R)",
+            "P ∧ ¬¬(P → Q) ∧ (R ∨ ¬R)",
+        ] {
             assert_eq!(scores(&premises, answer).1, 0.0, "{answer}");
         }
         assert_eq!(scores(&["(P ∧ Q)", "R"], "(P ∧ Q) ∧ R").1, 0.0);
-        assert_eq!(scores(&["P", "Q"], "(P ↔ Q)").1, scores(&["P", "Q"], "(P → Q) ∧ (Q → P)").1);
+        assert_eq!(
+            scores(&["P", "Q"], "(P ↔ Q)").1,
+            scores(&["P", "Q"], "(P → Q) ∧ (Q → P)").1
+        );
         assert_eq!(scores(&["P", "¬P"], "Q ∧ P").1, 0.0);
         assert_eq!(scores(&["(P ∨ ¬P)"], "P ∨ ¬P").1, 0.0);
     }
@@ -256,10 +321,32 @@ mod tests {
     fn every_question_has_an_answer_at_every_setting() {
         let base = PropositionalLogicConfig::default();
         let settings = [
-            PropositionalLogicConfig { min_vars: 1, max_vars: 2, max_statements: 2, max_complexity: 1, ..base.clone() },
-            PropositionalLogicConfig { min_statements: 1, max_statements: 1, max_complexity: 2, ..base.clone() },
-            PropositionalLogicConfig { max_vars: 11, max_statements: 50, max_complexity: 8, ..base.clone() },
-            PropositionalLogicConfig { min_vars: 11, max_vars: 11, min_statements: 1, max_statements: 1, ..base },
+            PropositionalLogicConfig {
+                min_vars: 1,
+                max_vars: 2,
+                max_statements: 2,
+                max_complexity: 1,
+                ..base.clone()
+            },
+            PropositionalLogicConfig {
+                min_statements: 1,
+                max_statements: 1,
+                max_complexity: 2,
+                ..base.clone()
+            },
+            PropositionalLogicConfig {
+                max_vars: 11,
+                max_statements: 50,
+                max_complexity: 8,
+                ..base.clone()
+            },
+            PropositionalLogicConfig {
+                min_vars: 11,
+                max_vars: 11,
+                min_statements: 1,
+                max_statements: 1,
+                ..base
+            },
         ];
         for config in settings {
             assert_eq!(config.validate(), Ok(()));
@@ -267,21 +354,55 @@ mod tests {
             for seed in 0..20 {
                 let question = task(Scoring::Exact).question(Seed::new(seed));
                 let example = question.metadata["example_answer"].as_str().unwrap();
-                assert_eq!(task(Scoring::Exact).score(&question, example), 1.0, "{question:?}");
-                assert_eq!(task(Scoring::ReasoningGym).score(&question, example), 1.0, "{question:?}");
+                assert_eq!(
+                    task(Scoring::Exact).score(&question, example),
+                    1.0,
+                    "{question:?}"
+                );
+                assert_eq!(
+                    task(Scoring::ReasoningGym).score(&question, example),
+                    1.0,
+                    "{question:?}"
+                );
             }
         }
-        let Drawn { premises, example, .. } = draw::simplest(&PropositionalLogicConfig::default());
-        assert_eq!(scores(&premises.iter().map(String::as_str).collect::<Vec<_>>(), &example), (1.0, 1.0));
+        let Drawn {
+            premises, example, ..
+        } = draw::simplest(&PropositionalLogicConfig::default());
+        assert_eq!(
+            scores(
+                &premises.iter().map(String::as_str).collect::<Vec<_>>(),
+                &example
+            ),
+            (1.0, 1.0)
+        );
         assert_eq!(scores(&["(P ∧ Q)"], "(P ↔ Q)"), (1.0, 1.0));
     }
 
     #[test]
     fn settings_without_answers_are_errors() {
-        let config = PropositionalLogicConfig { min_vars: 1, max_vars: 1, ..Default::default() };
-        assert!(config.validate().unwrap_err().starts_with("max_vars = 1: expected 2 to 11"));
-        let mut config = PropositionalLogicConfig { max_complexity: 1, min_statements: 1, ..Default::default() };
+        let config = PropositionalLogicConfig {
+            min_vars: 1,
+            max_vars: 1,
+            ..Default::default()
+        };
+        assert!(
+            config
+                .validate()
+                .unwrap_err()
+                .starts_with("max_vars = 1: expected 2 to 11")
+        );
+        let mut config = PropositionalLogicConfig {
+            max_complexity: 1,
+            min_statements: 1,
+            ..Default::default()
+        };
         config.max_statements = 1;
-        assert!(config.validate().unwrap_err().starts_with("max_statements = 1: expected 2 to 50"));
+        assert!(
+            config
+                .validate()
+                .unwrap_err()
+                .starts_with("max_statements = 1: expected 2 to 50")
+        );
     }
 }
