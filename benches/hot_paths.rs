@@ -8,6 +8,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, generate};
 use sapo::model::weights::{self, Checkpoint};
 use sapo::model::{Decoder, ModelConfig};
+use sapo::rollout::AgentId;
 use sapo::seed::Seed;
 use sapo::swarm::{Selection, draw};
 use std::hint::black_box;
@@ -127,7 +128,7 @@ fn hot_paths(c: &mut Criterion) {
         .map(|i| (0..8).map(|j| f64::from(u8::from(j < i % 9))).collect())
         .collect();
     let rewards: Vec<&[f64]> = rewards.iter().map(Vec::as_slice).collect();
-    let authors: Vec<u16> = (0..56).map(|i| i / 8).collect();
+    let authors: Vec<AgentId> = (0..56).map(|i| AgentId(i / 8)).collect();
     c.bench_function("draw 4 of 56", |b| {
         b.iter(|| {
             draw(

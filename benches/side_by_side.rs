@@ -6,7 +6,7 @@
 use burn::module::Module;
 use burn::tensor::Device;
 use rayon::ThreadPoolBuilder;
-use sapo::experiment::{Base, Experiment};
+use sapo::experiment::{Experiment, Models};
 use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, UpdateStats, generate};
 use sapo::model::weights::{self, Checkpoint, Dtype};
 use sapo::model::{Decoder, ModelConfig};
@@ -82,30 +82,30 @@ fn decoding(max_completion_length: usize) -> Decoding {
 fn tiny(root: &Path, dir: &Path) -> Work {
     let experiment = Experiment::load(&root.join("experiments/ablation.toml"), &[])
         .expect("the experiment is there");
-    let tasks = experiment.tasks().expect("its tasks are right");
-    let base = Base::open(&root.join("models/tiny")).expect("the embedded model is there");
-    let model = base
+    let arm = &experiment.arms[0].resolved;
+    let folder = Models::folder(&root.join("models/tiny")).expect("the embedded model is there");
+    let model = folder
         .weights(&Device::flex())
         .expect("the embedded model is whole");
-    base.save(&model, &dir.join("tiny"))
+    folder
+        .save(&model, &dir.join("tiny"))
         .expect("the folder can be written");
-    let language = base.language(None, usize::MAX);
     let prompt = |q: sapo::rollout::Question| {
-        language
+        folder
             .tokenizer
             .prompt(None, &q.text)
             .expect("a question can be asked")
     };
-    let all: Vec<Vec<u32>> = tasks.some_questions(32).map(prompt).collect();
+    let all: Vec<Vec<u32>> = arm.tasks.some_questions(32).map(prompt).collect();
     let prompts: Vec<Vec<Vec<u32>>> = all.chunks(GROUP).map(<[_]>::to_vec).collect();
-    let longest = experiment.generate.max_completion_length;
+    let longest = arm.keys.generate.max_completion_length;
     let completions = prompts.iter().enumerate().map(|(agent, prompts)| {
         let groups = generate(
             &model,
             prompts,
             GROUP,
             &decoding(longest),
-            &language.eos,
+            &folder.eos,
             Seed::new(agent as u64),
         );
         groups
@@ -123,7 +123,7 @@ fn tiny(root: &Path, dir: &Path) -> Work {
         // five of eight groups carry a signal, about the mean over the four mixes of `make ablation`
         signal: vec![(0..GROUP).map(|group| group < 5).collect(); prompts.len()],
         prompts,
-        eos: language.eos[0],
+        eos: folder.eos[0],
         length: 16,
         longest,
         learning_rate: 1e-6,

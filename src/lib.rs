@@ -11,32 +11,40 @@
 //! | [`tokenizer`] | text to tokens, the chat template |
 //! | [`model`] | the decoder, its cache, its weights |
 //! | [`learn`] | generation and the update |
-//! | [`policy`] | a model that answers and learns, seen without tensors |
-//! | [`swarm`] | agents, bus, the round |
-//! | [`record`] | one row of `rounds.csv` |
+//! | [`member`] | who answers and learns, seen without tensors |
+//! | [`reward`] | what an agent finds good |
+//! | [`wire`] | what travels, and how much of it |
+//! | [`bus`] | what carries it |
+//! | [`swarm`] | agents, the draw, the round, one row of `rounds.csv` |
+//! | [`results_layout`] | names and paths of the results folder |
+//! | [`kept_rollouts`] | rollouts that a run keeps to be read |
 //! | [`experiment`] | the TOML, the runs, the results folder |
 //! | [`report`] | tables, plots and a page from CSV |
 //! | [`cli`] | the command line |
 //!
-//! A round in nine steps: a task makes a question; the tokenizer makes it a prompt; the policy
-//! completes it, a group at a time; the task scores the group; the bus takes it to the others; each
-//! agent scores what it finds with its own verifiers; draws some of it; updates on that and all of
-//! its own; and a row of the record says what happened.
+//! A round in nine steps: a task makes a question; the tokenizer makes it a prompt; the member
+//! completes it, a group at a time; the agent's reward scores the group; the bus takes it to the
+//! others; each agent reads and scores what it finds with its own reward; draws some of it; updates
+//! on that and all of its own; and a row of the record says what happened.
 //!
 //! Dimensions of tensors: `tokens` (those of all prompts and rows of a batch one after the other, without padding;
 //! of a loss, the completion tokens alone), `rows`, `heads`, `kv_heads`, `share` (query heads a key head), `head_dim`,
 //! `hidden`, `vocab`; where attention runs over padded blocks, `blocks` (rows with one prompt), `group` (rows a block)
 //! and `seq` (tokens a row).
 
+pub mod bus;
 pub mod cli;
 pub mod experiment;
+pub mod kept_rollouts;
 pub mod learn;
+pub mod member;
 pub mod model;
-pub mod policy;
-pub mod record;
 pub mod report;
+pub mod results_layout;
+pub mod reward;
 pub mod rollout;
 pub mod seed;
 pub mod swarm;
 pub mod task;
 pub mod tokenizer;
+pub mod wire;

@@ -9,9 +9,16 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-/// One member of the swarm, counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// One seat of the swarm, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct AgentId(pub u16);
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Text, ground truth and metadata of one task instance.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,13 +83,13 @@ impl fmt::Debug for Metadata {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FinishReason {
-    /// The policy ended it with an end-of-sequence token.
+    /// The member ended it with an end-of-sequence token.
     Stop,
     /// It was cut off at the longest length allowed.
     Length,
 }
 
-/// A token that a policy generated, as it was at that moment.
+/// A token that a member generated, as it was at that moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Token {
     /// Index in the vocabulary.
@@ -93,7 +100,7 @@ pub struct Token {
     pub entropy: f32,
 }
 
-/// One answer of a policy.
+/// One answer of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
     /// The decoded text, without the end-of-sequence token.
@@ -104,39 +111,65 @@ pub struct Completion {
     pub tokens: Vec<Token>,
 }
 
-/// One question with its whole group of completions and, once scored, their rewards.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rollout {
+/// The name of a rollout. Their order is that in which readers see a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RolloutId {
     /// Who generated the completions.
     pub author: AgentId,
-    /// Position among the author's rollouts of the round: with the author, it names the rollout.
+    /// The round in which it did, counted from 1.
+    pub round: u32,
+    /// Position among the author's rollouts of that round.
     pub index: u32,
+}
+
+/// One question with its whole group of completions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rollout {
+    /// Its name.
+    pub id: RolloutId,
     /// What was asked.
     pub question: Question,
     /// The group.
     pub completions: Vec<Completion>,
-    /// A reward a completion, by the verifier of whoever holds the rollout; empty until scored.
-    pub rewards: Vec<f64>,
 }
 
 impl Rollout {
-    /// What travels over the bus (paper, section 3): the datapoint and the decoded text. Token ids,
-    /// log-probs and rewards stay at home.
+    /// What travels over the bus (paper, section 3): the question and the decoded text. Token ids
+    /// and log-probs stay at home.
     #[must_use]
     pub fn shared(&self) -> Self {
-        let strip = |c: &Completion| Completion {
+        let strip = |completion: &Completion| Completion {
+            text: completion.text.clone(),
+            finish_reason: completion.finish_reason,
             tokens: Vec::new(),
-            ..c.clone()
         };
         Self {
-            author: self.author,
-            index: self.index,
+            id: self.id,
             question: self.question.clone(),
             completions: self.completions.iter().map(strip).collect(),
-            rewards: Vec::new(),
         }
     }
+}
 
+/// A question as one member reads it: rendered and encoded once, when it is asked or admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// Token ids; none for a member that reads text.
+    pub tokens: Arc<[u32]>,
+}
+
+/// A rollout in the hands of one agent: with its own reading of the question and its own rewards.
+#[derive(Clone, Debug)]
+pub struct ScoredRollout {
+    /// The rollout, its author's or its own.
+    pub rollout: Arc<Rollout>,
+    /// The question as this agent reads it.
+    pub prompt: Prompt,
+    /// One reward per completion.
+    pub rewards: Vec<f64>,
+}
+
+impl ScoredRollout {
     /// True when the rewards differ, so that some advantage is not zero.
     pub fn has_signal(&self) -> bool {
         self.rewards.iter().any(|r| *r != self.rewards[0])
@@ -158,7 +191,7 @@ pub enum ScaleRewards {
 /// Added to the standard deviation (GenRL).
 const ADVANTAGE_EPSILON: f64 = 1e-8;
 
-/// Advantages of the training set, a list a group: the reward minus the mean of its group, over
+/// Advantages of the training set, one list per group: the reward minus the mean of its group, over
 /// the standard deviation (two passes, `n - 1` degrees of freedom) plus 1e-8.
 ///
 /// A group whose rewards are all equal, and a group of one, have advantage exactly 0.
@@ -278,15 +311,18 @@ mod tests {
             answer: None,
             metadata: Map::new().into(),
         };
-        let rollout = Rollout {
+        let id = RolloutId {
             author: AgentId(1),
+            round: 1,
             index: 0,
+        };
+        let rollout = Rollout {
+            id,
             question,
             completions: vec![completion],
-            rewards: vec![1.0],
         };
         let shared = rollout.shared();
-        assert!(shared.rewards.is_empty() && shared.completions[0].tokens.is_empty());
+        assert!(shared.id == id && shared.completions[0].tokens.is_empty());
         assert_eq!(shared.completions[0].text, "\u{2028} a\0");
     }
 }

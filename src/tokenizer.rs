@@ -71,6 +71,12 @@ impl Tokenizer {
         ids.max().map_or(0, |id| id as usize + 1)
     }
 
+    /// Bytes of the longest text that a token stands for, as far as the vocabulary shows.
+    pub fn longest_token(&self) -> usize {
+        let tokens = self.prompts.get_vocab(true).into_keys();
+        tokens.map(|token| token.len()).max().unwrap_or(0)
+    }
+
     /// Whether prompts go through a chat template.
     pub fn has_template(&self) -> bool {
         self.template.is_some()

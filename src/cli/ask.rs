@@ -1,6 +1,6 @@
 //! `sapo ask`: a question to a model, its completions and their scores.
 
-use crate::experiment::{Base, DeviceConfig, DeviceKind, Experiment};
+use crate::experiment::{DeviceConfig, DeviceKind, Experiment, ExperimentFile, Models};
 use crate::learn::{Decoding, Generated, generate};
 use crate::rollout::{FinishReason, Question};
 use crate::seed::Seed;
@@ -8,7 +8,7 @@ use crate::task::catalog::{self, TaskConfigs};
 use crate::task::{Scoring, Task, score_completion};
 use anyhow::{Result, anyhow, ensure};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `sapo ask`.
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub(super) struct Args {
     /// Where to compute
     #[arg(long, value_name = "KIND", default_value = "auto")]
     device: DeviceKind,
-    /// Print one JSON object a completion
+    /// Print one JSON object per completion
     #[arg(long)]
     json: bool,
 }
@@ -67,14 +67,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let experiment = args
         .experiment
         .as_ref()
-        .map(|file| Experiment::load(file, &[]))
+        .map(|file| keys(file))
         .transpose()?;
     let asked = args
         .task
         .as_ref()
         .map(|name| question(name, args.seed, experiment.as_ref()))
         .transpose()?;
-    let base = Base::open(&args.model)?;
+    let folder = Models::folder(&args.model)?;
     let system_prompt = experiment
         .as_ref()
         .and_then(|e| e.model.system_prompt.as_deref());
@@ -83,12 +83,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
         .map(|(_, question)| &question.text)
         .or(args.chat.as_ref());
     let prompt = match (text, &args.prompt) {
-        (Some(text), _) => base.tokenizer.prompt(system_prompt, text)?,
-        (None, prompt) => base
+        (Some(text), _) => folder.tokenizer.prompt(system_prompt, text)?,
+        (None, prompt) => folder
             .tokenizer
             .encode_prompt(prompt.as_deref().unwrap_or_default())?,
     };
-    let positions = base.config.max_position_embeddings;
+    let positions = folder.config.max_position_embeddings;
     let room = positions.saturating_sub(prompt.len());
     ensure!(
         room > 0,
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
          less the prompt's {})",
         prompt.len()
     );
-    let model = base
+    let model = folder
         .weights(&DeviceConfig::of(args.device).open()?)?
         .inference();
     let decoding = Decoding {
@@ -111,16 +111,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
         top_p: 1.0,
         max_completion_length,
     };
-    let shown = base.tokenizer.decode(&prompt);
+    let shown = folder.tokenizer.decode(&prompt);
     let seed = Seed::new(args.seed).child("ask", 0);
-    let group = generate(&model, &[prompt], args.n, &decoding, &base.eos, seed).remove(0);
+    let group = generate(&model, &[prompt], args.n, &decoding, &folder.eos, seed).remove(0);
     if !args.json {
         writeln!(std::io::stdout(), "--- prompt\n{shown}")?;
     }
     for (i, generated) in group.iter().enumerate() {
         let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
         let ended = usize::from(generated.finish_reason == FinishReason::Stop);
-        let text = base.tokenizer.decode(&ids[..ids.len() - ended]);
+        let text = folder.tokenizer.decode(&ids[..ids.len() - ended]);
         let score = asked
             .as_ref()
             .map(|(task, question)| score_completion(task.as_ref(), question, &text));
@@ -129,10 +129,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// The keys of an experiment's file.
+fn keys(file: &Path) -> Result<ExperimentFile> {
+    Ok(Experiment::load(file, &[])?.file)
+}
+
 fn question(
     name: &str,
     seed: u64,
-    experiment: Option<&Experiment>,
+    experiment: Option<&ExperimentFile>,
 ) -> Result<(Box<dyn Task>, Question)> {
     let configs = experiment.map_or_else(TaskConfigs::default, |e| e.tasks.difficulty.clone());
     let scoring = experiment.map_or(Scoring::ReasoningGym, |e| e.tasks.scoring);

@@ -1,6 +1,7 @@
 //! `sapo gpu-check`: whether a GPU computes what the CPU does, and how long the paper would take on it.
 
-use crate::experiment::{Base, DeviceConfig, DeviceKind, Experiment, rehearse};
+use super::experiment_args::overrides;
+use crate::experiment::{Benchmark, DeviceConfig, DeviceKind, Experiment, Models};
 use crate::learn::Agreement;
 use anyhow::{Context, Result, ensure};
 use std::io::Write;
@@ -31,23 +32,22 @@ pub(super) fn run(args: &Args) -> Result<()> {
         format!("model.path={:?}", args.model),
         "model.random_weights=\"experiments/shapes/qwen2.5-0.5b.json\"".to_owned(),
     ];
-    set.extend(super::overrides(&args.set, Some(args.device)));
+    set.extend(overrides(&args.set, Some(args.device)));
     let experiment = Experiment::load(&args.experiment, &set)?;
     compare(args, &experiment)?;
     time(args, &experiment)
 }
 
 fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
-    let base = Base::open(&args.model)?;
+    let base = Models::folder(&args.model)?;
     let (cpu, other) = (
         DeviceConfig::of(DeviceKind::Cpu).open()?,
-        experiment.device.open()?,
+        experiment.file.device.open()?,
     );
     let models = [base.weights(&cpu)?, base.weights(&other)?];
-    let tasks = experiment
-        .tasks()
-        .map_err(|problem| anyhow::anyhow!(problem))?;
-    let prompts: Vec<Vec<u32>> = tasks
+    let arm = &experiment.largest().resolved;
+    let prompts: Vec<Vec<u32>> = arm
+        .tasks
         .some_questions(8)
         .map(|q| base.tokenizer.prompt(None, &q.text))
         .collect::<Result<_, _>>()?;
@@ -56,12 +56,12 @@ fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
         .filter(|p| p.len() < base.room(16))
         .take(8)
         .collect();
-    let found = Agreement::of(models, &prompts, &experiment.train);
+    let found = Agreement::of(models, &prompts, &arm.keys.train);
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
         "{} against the CPU, on {}:",
-        experiment.device.describe(),
+        experiment.file.device.describe(),
         args.model.display()
     )?;
     writeln!(
@@ -90,35 +90,27 @@ fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
 }
 
 fn time(args: &Args, experiment: &Experiment) -> Result<()> {
-    let done = rehearse(experiment).with_context(|| args.experiment.display().to_string())?;
+    let file = args.experiment.display();
+    let done = Benchmark::run(experiment).with_context(|| file.to_string())?;
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "one agent of {}, {} rollouts:",
-        args.experiment.display(),
-        done.rollouts
-    )?;
+    writeln!(out, "one agent of {file}, {} rollouts:", done.rollouts)?;
     for (what, (tokens, seconds)) in [("generation", done.generated), ("update", done.learned)] {
+        let speed = tokens as f64 / seconds;
         writeln!(
             out,
-            "  {what:<12} {tokens} tokens in {seconds:.2} s, {:.0} a second",
-            tokens as f64 / seconds
+            "  {what:<12} {tokens} tokens in {seconds:.2} s, {speed:.0} a second"
         )?;
     }
     if let Some(bytes) = done.reserved {
-        writeln!(
-            out,
-            "  memory       {:.1} GiB reserved by one agent",
-            bytes as f64 / f64::from(1 << 30)
-        )?;
+        let gib = bytes as f64 / f64::from(1 << 30);
+        writeln!(out, "  memory       {gib:.1} GiB reserved by one agent")?;
     }
-    for mix in &experiment.mixes {
-        let hours = done.seconds(experiment, mix.local) / 3600.0;
-        let (rounds, agents) = (experiment.rounds, experiment.swarm.agents);
+    for arm in &experiment.arms {
+        let (name, hours, keys) = (&arm.name, done.seconds(arm) / 3600.0, &arm.resolved.keys);
+        let (rounds, agents) = (keys.rounds, keys.swarm.agents);
         writeln!(
             out,
-            "  mix {} / {}: {hours:.1} hours for {rounds} rounds of {agents} agents",
-            mix.local, mix.external
+            "  arm {name}: {hours:.1} hours for {rounds} rounds of {agents} agents"
         )?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 mod ask;
 mod check;
+mod experiment_args;
 mod gpu_check;
 mod pretrain;
 mod progress;
@@ -11,9 +12,8 @@ mod run;
 mod status;
 mod tasks;
 
-use crate::experiment::DeviceKind;
 use anyhow::Result;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A swarm of language models that post-train by RL and share rollouts (SAPO, arXiv 2509.08721).
@@ -26,7 +26,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run an experiment: every mix and seed (and value of a sweep), then tables, plots and a page
+    /// Run an experiment: every arm and seed, then tables, plots and a page
     Run(run::Args),
     /// Say how far the runs of a results folder have come
     Status(status::Args),
@@ -65,18 +65,4 @@ impl Cli {
         }
         .map(|()| ExitCode::SUCCESS)
     }
-}
-
-/// The overrides, with the device of the command line among them.
-fn overrides(set: &[String], device: Option<DeviceKind>) -> Vec<String> {
-    let name = device.as_ref().and_then(ValueEnum::to_possible_value);
-    let device = name.map(|name| format!("device.kind=\"{}\"", name.get_name()));
-    set.iter().cloned().chain(device).collect()
-}
-
-/// Agents that work at the same time: what was asked for, else one a core.
-fn threads(asked: Option<usize>) -> usize {
-    asked
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        .max(1)
 }

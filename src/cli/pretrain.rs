@@ -1,7 +1,7 @@
 //! `sapo pretrain`: a small base model from a recipe.
 
-use super::progress::Progress;
-use super::threads;
+use super::experiment_args::threads;
+use super::progress::Bar;
 use crate::experiment::{DeviceConfig, DeviceKind, Recipe};
 use crate::swarm::Workers;
 use anyhow::{Context, Result};
@@ -22,12 +22,13 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let recipe = Recipe::load(&args.recipe, &args.set)?;
     let device = DeviceConfig::of(DeviceKind::Cpu).open()?;
     let steps = recipe.train.steps;
-    let mut progress = Progress::new(steps as u64, "steps");
+    let mut bar = Bar::new("steps");
+    bar.start(0, steps as u64);
     let workers = Workers::new(threads(None)).context("no thread can be started")?;
-    let outcome = recipe.cook(&device, &workers, |step, loss| {
-        progress.show(step as u64, step == steps, format!("loss {loss:.4}"))
+    let outcome = recipe.pretrain(&device, &workers, |step, loss| {
+        bar.show(step as u64, step == steps, format!("loss {loss:.4}"));
     })?;
-    progress.finish();
+    bar.finish();
     let mut out = std::io::stdout().lock();
     writeln!(
         out,

@@ -4,69 +4,70 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Seconds between plain lines.
+/// Seconds between lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows how far a long piece of work has come.
-pub(super) struct Progress {
+pub(super) struct Bar {
     bar: ProgressBar,
-    total: u64,
     unit: &'static str,
-    plain: bool,
+    /// Whether lines are printed instead of a bar.
+    lines: bool,
+    total: u64,
+    /// Units that were done by earlier starts: they say nothing of how long the others take.
+    before: u64,
     begun: Instant,
     last_line: Option<Instant>,
-    /// Units that were done before.
-    start: Option<u64>,
 }
 
-impl Progress {
-    /// Before the first of `total` units.
-    pub(super) fn new(total: u64, unit: &'static str) -> Self {
-        let bar = ProgressBar::new(total);
-        let style = ProgressStyle::with_template(&format!(
-            "{{bar:30}} {{pos}}/{{len}} {unit}, {{eta}} left  {{msg}}"
-        ));
+impl Bar {
+    /// Before it is known how much there is to do.
+    pub(super) fn new(unit: &'static str) -> Self {
+        let template = format!("{{bar:30}} {{pos}}/{{len}} {unit}, {{eta}} left  {{msg}}");
+        let style = ProgressStyle::with_template(&template);
+        let bar = ProgressBar::no_length();
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let plain = !std::io::stderr().is_terminal();
         Self {
             bar,
-            total,
             unit,
-            plain,
+            lines: !std::io::stderr().is_terminal(),
+            total: 0,
+            before: 0,
             begun: Instant::now(),
             last_line: None,
-            start: None,
         }
+    }
+
+    /// Work begins: of `total` units, so many were done before.
+    pub(super) fn start(&mut self, before: u64, total: u64) {
+        (self.before, self.total, self.begun) = (before, total, Instant::now());
+        self.bar.set_length(total);
+        self.bar.set_position(before);
+        self.bar.reset_eta();
     }
 
     /// Says that `done` units are done. An `important` line is printed in any case.
     pub(super) fn show(&mut self, done: u64, important: bool, message: String) {
-        let start = *self.start.get_or_insert_with(|| {
-            self.bar.set_position(done - 1);
-            self.bar.reset_eta();
-            done - 1
-        });
-        if !self.plain {
+        if !self.lines {
             self.bar.set_position(done);
             self.bar.set_message(message);
             return;
         }
-        if important
-            || self
-                .last_line
-                .is_none_or(|last| last.elapsed() >= LINE_EVERY)
-        {
+        let due = |last: Instant| last.elapsed() >= LINE_EVERY;
+        if important || self.last_line.is_none_or(due) {
             self.last_line = Some(Instant::now());
-            let left = self.begun.elapsed().as_secs_f64() / (done - start) as f64
-                * (self.total - done) as f64;
+            let left = self.seconds_left(self.begun.elapsed().as_secs_f64(), done);
+            let (total, unit) = (self.total, self.unit);
+            let line = format!("{done}/{total} {unit}, {left:.0} s left  {message}");
             // nobody may be reading it any more, which is no reason to stop
-            let _ = writeln!(
-                std::io::stderr(),
-                "{done}/{} {}, {left:.0} s left  {message}",
-                self.total,
-                self.unit
-            );
+            let _ = writeln!(std::io::stderr(), "{line}");
         }
+    }
+
+    /// The time that is left after `seconds` of work, by the units of this start alone.
+    fn seconds_left(&self, seconds: f64, done: u64) -> f64 {
+        let own = done.saturating_sub(self.before).max(1);
+        seconds / own as f64 * self.total.saturating_sub(done) as f64
     }
 
     /// Prints a line beside the bar.
@@ -78,5 +79,19 @@ impl Progress {
     /// Takes the bar away.
     pub(super) fn finish(self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlier_starts_did_says_nothing_of_the_time_left() {
+        let mut bar = Bar::new("rounds");
+        bar.start(900, 1000);
+        // ten rounds took twenty seconds, ninety are left
+        assert!((bar.seconds_left(20.0, 910) - 180.0).abs() < 1e-9);
+        assert!(bar.seconds_left(20.0, 1000).abs() < 1e-9);
     }
 }

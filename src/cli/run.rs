@@ -1,118 +1,27 @@
 //! `sapo run`: an experiment from its TOML to its table and plots.
 
-use super::progress::Progress;
-use super::{overrides, threads};
-use crate::experiment::{self, DeviceKind, Ending, Experiment, Plan, Results, Watcher};
+use super::experiment_args::ExperimentArgs;
+use super::progress::Bar;
+
+use crate::experiment::{self, Ending, Models, Plan, Progress, Results, Watcher};
 use crate::report;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Arguments of `sapo run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The experiment file
-    experiment: PathBuf,
-    /// Override a key of it, e.g. --set swarm.selection=uniform
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    experiment: ExperimentArgs,
     /// Results folder [default: results/NAME, the name of the experiment file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Start over: set aside the results in that folder, under a new name
     #[arg(long)]
     fresh: bool,
-    /// Where to compute, instead of the experiment's device.kind
-    #[arg(long, value_name = "KIND")]
-    device: Option<DeviceKind>,
-    /// Agents that work at the same time; the numbers do not depend on it [default: one a core]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-}
-
-pub(super) fn run(args: Args) -> Result<ExitCode> {
-    let all = Experiment::load_all(&args.experiment, &overrides(&args.set, args.device))?;
-    let threads = threads(args.threads);
-    for (_, experiment) in &all.values {
-        let plan = Plan::new(experiment, threads)
-            .with_context(|| args.experiment.display().to_string())?;
-        plan.fits()?;
-    }
-    let name = args
-        .experiment
-        .file_stem()
-        .context("an experiment file has a name")?;
-    let dir = args
-        .out
-        .unwrap_or_else(|| PathBuf::from("results").join(name));
-    listen()?;
-    let Some(key) = all.key else {
-        return single(&all.values[0].1, &dir, args.fresh, threads);
-    };
-    report::mark_sweep(
-        &dir,
-        &key,
-        all.values.iter().map(|(value, _)| value.clone()).collect(),
-    )?;
-    let mut failed = Vec::new();
-    for (value, experiment) in &all.values {
-        match single(experiment, &dir.join(value), args.fresh, threads) {
-            Ok(ExitCode::SUCCESS) => {}
-            Ok(code) => return Ok(code),
-            // the other values are worth having
-            Err(error) => {
-                writeln!(std::io::stderr(), "{key} = {value}: {error:#}")?;
-                failed.push(value.as_str());
-            }
-        }
-    }
-    let table = report::write_sweep(&dir)?;
-    writeln!(
-        std::io::stdout(),
-        "{table}\n{}: sweep.md, sweep.png",
-        dir.display()
-    )?;
-    ensure!(failed.is_empty(), "{key}: {} failed", failed.join(", "));
-    Ok(ExitCode::SUCCESS)
-}
-
-/// One experiment, to its exit code.
-fn single(experiment: &Experiment, dir: &Path, fresh: bool, threads: usize) -> Result<ExitCode> {
-    if one(experiment, dir, fresh, threads)? == Ending::Complete {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let saved = if experiment.checkpoint.every > 0 {
-        "what was done is saved"
-    } else {
-        "checkpoint.every is 0"
-    };
-    writeln!(
-        std::io::stderr(),
-        "stopped; {saved}, the same command goes on with it"
-    )?;
-    Ok(ExitCode::from(INTERRUPTED))
-}
-
-/// One experiment, to its table and plots.
-fn one(experiment: &Experiment, dir: &Path, fresh: bool, threads: usize) -> Result<Ending> {
-    let results = Results::open(dir, experiment, fresh)?;
-    let (runs, rounds) = (
-        experiment.mixes.len() * experiment.seeds.len(),
-        experiment.rounds,
-    );
-    let progress = Progress::new(runs as u64 * u64::from(rounds), "rounds");
-    let mut console = Console { progress, rounds };
-    let ending = experiment::run(experiment, &results, threads, &mut console)?;
-    console.progress.finish();
-    if ending == Ending::Complete {
-        let summary = report::write(results.dir())?;
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", summary.console())?;
-        writeln!(out, "{}: {}", dir.display(), report::FILES)?;
-    }
-    Ok(ending)
 }
 
 /// What a program returns that was interrupted.
@@ -121,16 +30,68 @@ const INTERRUPTED: u8 = 130;
 /// Whether a signal to stop has come.
 static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
+pub(super) fn run(args: Args) -> Result<ExitCode> {
+    let experiment = args.experiment.load()?;
+    let threads = args.experiment.threads();
+    let models = Models::open(&experiment)?;
+    let plan = Plan::new(&experiment, &models, threads);
+    plan.with_context(|| args.experiment.file.display().to_string())?
+        .fits()?;
+    let name = args
+        .experiment
+        .file
+        .file_stem()
+        .context("an experiment file has a name")?;
+    let dir = args
+        .out
+        .unwrap_or_else(|| PathBuf::from("results").join(name));
+    listen()?;
+    let results = Results::open(&dir, &experiment, args.fresh)?;
+    let mut console = Console {
+        bar: Bar::new("rounds"),
+    };
+    let ending = experiment::run(&experiment, &models, &results, threads, &mut console);
+    console.bar.finish();
+    match ending {
+        Ok(Ending::Complete) => {
+            report(&results)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(Ending::Stopped) => {
+            let saved = match experiment.file.checkpoint.every {
+                0 => "checkpoint.every is 0",
+                _ => "what was done is saved",
+            };
+            let what = format!("stopped; {saved}, the same command goes on with it");
+            writeln!(std::io::stderr(), "{what}")?;
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        // the other runs are worth having
+        Err(error) if error.is::<experiment::RunFailed>() => {
+            report(&results)?;
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Tables, plots and page, and the table at the console.
+fn report(results: &Results) -> Result<()> {
+    let summary = report::write(results.dir())?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", summary.console())?;
+    writeln!(out, "{}: {}", results.dir().display(), report::FILES)?;
+    Ok(())
+}
+
 /// After one signal to stop, the round is finished and saved; after two, the program ends at once.
 fn listen() -> Result<()> {
     let heard = || {
         if SIGNALLED.load(Ordering::SeqCst) {
             std::process::exit(i32::from(INTERRUPTED));
         }
-        let _ = writeln!(
-            std::io::stderr(),
-            "stopping after this round; once more to stop at once"
-        );
+        let what = "stopping after this round; once more to stop at once";
+        let _ = writeln!(std::io::stderr(), "{what}");
         SIGNALLED.store(true, Ordering::SeqCst);
     };
     ctrlc::set_handler(heard).context("signals to stop cannot be heard")
@@ -138,18 +99,20 @@ fn listen() -> Result<()> {
 
 /// The runs as they are shown at the console.
 struct Console {
-    progress: Progress,
-    rounds: u32,
+    bar: Bar,
 }
 
 impl Watcher for Console {
-    fn round(&mut self, p: experiment::Progress) {
-        self.progress
-            .show(p.done, p.round == self.rounds, message(&p, self.rounds));
+    fn start(&mut self, done: u64, total: u64) {
+        self.bar.start(done, total);
+    }
+
+    fn round(&mut self, p: Progress) {
+        self.bar.show(p.done, p.round == p.rounds, message(&p));
     }
 
     fn note(&mut self, note: String) {
-        self.progress.note(&note);
+        self.bar.note(&note);
     }
 
     fn stop(&self) -> bool {
@@ -157,12 +120,12 @@ impl Watcher for Console {
     }
 }
 
-fn message(p: &experiment::Progress, rounds: u32) -> String {
+fn message(p: &Progress) -> String {
     let held_out = p
         .eval_reward
         .map_or_else(|| "-".to_owned(), |r| format!("{r:.3}"));
     format!(
-        "mix {}/{} seed {} round {}/{rounds}  reward own {:.3}, training set {:.3}, held-out {held_out}",
-        p.mix.local, p.mix.external, p.seed, p.round, p.own_reward, p.train_reward
+        "arm {} seed {} round {}/{}  reward own {:.3}, training set {:.3}, held-out {held_out}",
+        p.arm, p.seed, p.round, p.rounds, p.own_reward, p.train_reward
     )
 }

@@ -1,7 +1,7 @@
 //! `sapo status`: how far the runs of a results folder have come.
 
-use crate::experiment::{Experiment, Results};
-use crate::report;
+use crate::experiment::Experiment;
+use crate::results_layout::{EXPERIMENT, ROUNDS, TIMINGS, beside, run_folder};
 use anyhow::Result;
 use comfy_table::{Table, presets};
 use std::collections::HashMap;
@@ -16,18 +16,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    match report::sweep_folders(&args.dir)? {
-        Some(folders) => folders.iter().try_for_each(|dir| status(dir)),
-        None => status(&args.dir),
-    }
-}
-
-fn status(dir: &Path) -> Result<()> {
-    let experiment = Experiment::load(&dir.join("experiment.toml"), &[])?;
+    let experiment = Experiment::load(&args.dir.join(EXPERIMENT), &[])?;
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header([
-        "mix",
+        "arm",
         "seed",
         "rounds",
         "own",
@@ -35,42 +28,47 @@ fn status(dir: &Path) -> Result<()> {
         "held-out",
         "s a round",
     ]);
-    let (mut finished, mut left, mut speed) = (0, 0, None);
-    let mut cells = 0;
-    for seed in &experiment.seeds {
-        for mix in &experiment.mixes {
-            let run = Results::run_path(dir, *mix, *seed);
-            let (last, seconds) = (last_round(&run), seconds(&run));
-            let done = last.get("round").map_or(0.0, |round| round.round());
-            let number = |name: &str| {
-                last.get(name)
-                    .map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
-            };
-            let pace = seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
-            let rounds = format!("{done}/{}", experiment.rounds);
-            let name = format!("{} / {}", mix.local, mix.external);
-            let [own, train, eval] = ["own_reward", "train_reward", "eval_reward"].map(number);
-            table.add_row([name, seed.to_string(), rounds, own, train, eval, pace]);
-            speed = seconds.or(speed);
-            cells += 1;
-            finished += usize::from(done as u32 >= experiment.rounds);
-            left += u64::from(experiment.rounds.saturating_sub(done as u32));
-        }
+    let (mut finished, mut count, mut left, mut speed) = (0, 0, 0, None);
+    for (arm, seed) in experiment.runs() {
+        let run = run_folder(&args.dir, &arm.name, seed);
+        let (last, seconds) = (last_round(&run), seconds(&run));
+        let (done, rounds) = (
+            last.get("round").map_or(0.0, |r| r.round()),
+            arm.resolved.keys.rounds,
+        );
+        let text = |number: Option<f64>, digits: usize| {
+            number.map_or_else(|| "-".to_owned(), |number| format!("{number:.digits$}"))
+        };
+        let number = |name: &str| text(last.get(name).copied(), 3);
+        let [own, train, eval] = ["own_reward", "train_reward", "eval_reward"].map(number);
+        let (name, seed, pace) = (arm.name.clone(), seed.to_string(), text(seconds, 2));
+        table.add_row([
+            name,
+            seed,
+            format!("{done}/{rounds}"),
+            own,
+            train,
+            eval,
+            pace,
+        ]);
+        speed = seconds.or(speed);
+        count += 1;
+        finished += usize::from(done as u32 >= rounds);
+        left += u64::from(rounds.saturating_sub(done as u32));
     }
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "{}: {finished} of {cells} runs finished",
-        dir.display()
+        "{}: {finished} of {count} runs finished",
+        args.dir.display()
     )?;
     writeln!(out, "{table}")?;
     match speed {
         _ if left == 0 => {}
-        Some(seconds) => writeln!(
-            out,
-            "{left} rounds left, about {:.0} minutes",
-            left as f64 * seconds / 60.0
-        )?,
+        Some(seconds) => {
+            let minutes = left as f64 * seconds / 60.0;
+            writeln!(out, "{left} rounds left, about {minutes:.0} minutes")?;
+        }
         None => writeln!(out, "{left} rounds left")?,
     }
     Ok(())
@@ -78,7 +76,7 @@ fn status(dir: &Path) -> Result<()> {
 
 /// The newest of the two names that a file may have.
 fn text(run: &Path, name: &str) -> Option<String> {
-    let new = std::fs::read_to_string(run.join(format!("{name}.new")));
+    let new = std::fs::read_to_string(run.join(beside(name)));
     new.or_else(|_| std::fs::read_to_string(run.join(name)))
         .ok()
 }
@@ -86,7 +84,7 @@ fn text(run: &Path, name: &str) -> Option<String> {
 /// The mean over the agents of each column in the last round that is whole; of the held-out reward,
 /// in the last round that has one.
 fn last_round(run: &Path) -> HashMap<String, f64> {
-    let Some(text) = text(run, "rounds.csv") else {
+    let Some(text) = text(run, ROUNDS) else {
         return HashMap::new();
     };
     let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -118,7 +116,7 @@ fn last_round(run: &Path) -> HashMap<String, f64> {
 
 /// Mean seconds of the last ten rounds.
 fn seconds(run: &Path) -> Option<f64> {
-    let text = text(run, "timings.csv")?;
+    let text = text(run, TIMINGS)?;
     let row = |line: &str| {
         line.split(',')
             .skip(1)

@@ -3,7 +3,7 @@
 #[cfg(any(feature = "cuda", feature = "ndarray"))]
 use anyhow::Context;
 use anyhow::Result;
-pub use burn::tensor::Device;
+use burn::tensor::Device;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 

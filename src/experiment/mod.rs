@@ -1,37 +1,54 @@
-//! The experiment: its TOML as types, the model folder it starts from, the runs, and the recipe of
-//! the small base model. This floor alone touches files and clocks.
+//! The experiment: its TOML as types and as arms, the models that agents start from, the runs and their
+//! files, and the recipe of the small base model. This floor alone touches files and clocks.
+//!
+//! `toml_file` reads, `config` has the tables, `validate` and `resolved` check them once, `arms` puts
+//! them together; `models` opens what agents start from; `plan` and `memory` reckon what it takes;
+//! `run` makes the runs with `results`, `csv_file`, `checkpoint` and `rollout_log`.
 
-mod base;
+mod arms;
+mod base_model_score;
+mod benchmark;
 mod checkpoint;
+mod commit_note;
 mod config;
-mod cook;
+mod csv_file;
 mod device;
-mod events;
 mod hub;
-mod journal;
+mod memory;
 mod models;
 mod plan;
+mod preallocate;
+mod pretrain;
+mod questions_file;
 mod recipe;
-mod rehearsal;
-mod reserve;
+mod resolved;
 mod results;
+mod rollout_log;
 mod run;
-mod source;
+mod run_checks;
+mod tensorboard;
 mod toml_file;
+mod validate;
+mod watcher;
 
-pub use base::Base;
+pub use arms::{Arm, Experiment};
+pub use base_model_score::Measured;
+pub use benchmark::Benchmark;
 pub use checkpoint::CheckpointTable;
 pub use config::{
-    Dtype, EvalTable, Experiment, GenerateTable, ModelTable, Overlong, SpecialistTable, SwarmTable,
-    TasksTable,
+    AgentTable, Dtype, EvalTable, ExperimentFile, GenerateTable, ModelTable, Overlong, SwarmTable,
+    SweepTable, TasksTable,
 };
-pub use cook::{Measured, Outcome};
-pub use device::{Device, DeviceConfig, DeviceKind};
-pub use journal::{Kept, LogTable, rollouts};
+pub use csv_file::Position;
+pub use device::{DeviceConfig, DeviceKind};
+pub use memory::Memory;
 pub use models::Models;
-pub use plan::{Memory, Plan};
+pub use plan::Plan;
+pub use pretrain::Outcome;
 pub use recipe::{Content, Form, ModelShape, Recipe, RecipeTasks, RecipeTrain};
-pub use rehearsal::{Rehearsal, rehearse};
-pub use results::{Position, Results, RunFiles};
-pub use run::{Ending, Progress, Watcher, run};
-pub use toml_file::Sweep;
+pub use resolved::Resolved;
+pub use results::{Results, RunFiles};
+pub use rollout_log::LogTable;
+pub use run::{Ending, run};
+pub use run_checks::RunFailed;
+pub use watcher::{Progress, Watcher};

@@ -1,18 +1,43 @@
-//! The models that the agents of an experiment start from.
+//! The models that the agents of an experiment start from, and the seats that they take.
 
-use super::base::Base;
-use super::config::{Dtype, Experiment};
-use super::device::Device;
-use crate::model::Decoder;
-use crate::policy::{Policy, QwenPolicy};
+use super::arms::Experiment;
+use super::config::{Dtype, ExperimentFile};
+use super::hub;
+use super::resolved::Resolved;
+use crate::member::{LanguageModel, ModelFolder, Prompts, Setup};
+use crate::model::{Decoder, Device};
+use crate::swarm::Seat;
+use crate::wire::Limits;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Each model folder once, and which agent starts from which.
+/// Bytes of the replacement character, which stands for a byte that is no UTF-8.
+const REPLACEMENT: usize = 3;
+
+/// Every model folder of an experiment once.
 pub struct Models {
-    bases: Vec<Base>,
-    /// The base of each agent.
-    of_agents: Vec<usize>,
+    sources: Vec<Source>,
+    folders: Vec<Arc<ModelFolder>>,
+}
+
+/// Where a model comes from.
+#[derive(PartialEq)]
+struct Source {
+    path: PathBuf,
+    /// The shape of random weights, where they are not read.
+    random: Option<PathBuf>,
+}
+
+impl Source {
+    fn of(keys: &ExperimentFile, agent: usize) -> Self {
+        let (path, table) = (keys.model_of(agent), &keys.model);
+        let random = table.random_weights.clone();
+        Self {
+            path: path.to_owned(),
+            random: random.filter(|_| path == table.path),
+        }
+    }
 }
 
 impl Models {
@@ -21,85 +46,126 @@ impl Models {
     /// # Errors
     /// Names the folder, the file or the key that is wrong.
     pub fn open(experiment: &Experiment) -> Result<Self> {
-        let mut paths: Vec<&Path> = Vec::new();
-        let mut of_agents = Vec::new();
-        for agent in 0..experiment.swarm.agents {
-            let path = experiment.model_of(agent);
-            let known = paths.iter().position(|known| *known == path);
-            of_agents.push(known.unwrap_or(paths.len()));
-            if known.is_none() {
-                paths.push(path);
+        let mut sources = Vec::new();
+        for arm in &experiment.arms {
+            let keys = &arm.resolved.keys;
+            for source in (0..keys.swarm.agents).map(|agent| Source::of(keys, agent)) {
+                if !sources.contains(&source) {
+                    sources.push(source);
+                }
             }
         }
-        let table = &experiment.model;
-        let open = |path: &&Path| match table
-            .random_weights
-            .as_ref()
-            .filter(|_| **path == table.path)
-        {
-            Some(shape) => Base::random(path, shape),
-            None => Base::open(path),
+        let open = |source: &Source| match &source.random {
+            Some(shape) => ModelFolder::random(&source.path, shape),
+            None => Self::folder(&source.path),
         };
+        let folders = sources.iter().map(|source| open(source).map(Arc::new));
         Ok(Self {
-            bases: paths.iter().map(open).collect::<Result<_>>()?,
-            of_agents,
+            folders: folders.collect::<Result<_>>()?,
+            sources,
         })
     }
 
-    /// What an agent starts from.
-    pub fn of(&self, agent: usize) -> &Base {
-        &self.bases[self.of_agents[agent]]
+    /// A model folder by its path or its id on the hub.
+    ///
+    /// # Errors
+    /// Names the file that is missing or wrong.
+    pub fn folder(path: &Path) -> Result<ModelFolder> {
+        ModelFolder::open(&hub::folder(path)?)
     }
 
-    /// All of them, each once.
-    pub fn bases(&self) -> &[Base] {
-        &self.bases
+    /// The place of what an agent starts from.
+    fn place(&self, arm: &Resolved, agent: usize) -> usize {
+        let source = Source::of(&arm.keys, agent);
+        let place = self.sources.iter().position(|known| *known == source);
+        place.expect("the arm is one of the experiment's")
     }
 
-    /// Reads the weights of each onto a device.
+    /// What an agent of an arm starts from.
+    pub fn of(&self, arm: &Resolved, agent: usize) -> &ModelFolder {
+        &self.folders[self.place(arm, agent)]
+    }
+
+    /// What the agents of an arm start from, each once.
+    pub fn folders(&self, arm: &Resolved) -> Vec<&ModelFolder> {
+        let mut places: Vec<usize> = self.places(arm);
+        places.sort_unstable();
+        places.dedup();
+        places
+            .into_iter()
+            .map(|place| &*self.folders[place])
+            .collect()
+    }
+
+    fn places(&self, arm: &Resolved) -> Vec<usize> {
+        let agents = 0..arm.keys.swarm.agents;
+        agents.map(|agent| self.place(arm, agent)).collect()
+    }
+
+    /// Reads the weights of each folder onto a device.
     ///
     /// # Errors
     /// Names the file and the tensor, what was found and what was expected.
     pub fn weights(&self, device: &Device) -> Result<Vec<Decoder>> {
-        self.bases.iter().map(|base| base.weights(device)).collect()
+        self.folders
+            .iter()
+            .map(|folder| folder.weights(device))
+            .collect()
     }
 
-    /// A policy for each agent, from weights in the order of [`Models::bases`].
-    pub fn policies(&self, experiment: &Experiment, weights: &[Decoder]) -> Vec<Box<dyn Policy>> {
-        let half = experiment.model.dtype == Dtype::Bf16;
-        let policy = |&index: &usize| {
-            let base = &self.bases[index];
-            let language = base.language(
-                experiment.model.system_prompt.as_deref(),
-                experiment.max_prompt_length(base),
-            );
-            let policy = QwenPolicy::new(
-                &weights[index],
-                base.config.clone(),
-                language,
-                half,
-                experiment.train.clone(),
-            );
-            Box::new(policy) as Box<dyn Policy>
-        };
-        self.of_agents.iter().map(policy).collect()
-    }
-
-    /// Saves the models of policies below a folder, each under the number of its agent.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub fn save<'a>(
-        &self,
-        policies: impl Iterator<Item = &'a dyn Policy>,
-        dir: &Path,
-    ) -> Result<()> {
-        for (agent, policy) in policies.enumerate() {
-            let folder: PathBuf = dir.join(format!("agent-{agent}"));
-            if let Some(decoder) = policy.decoder() {
-                self.of(agent).save(decoder, &folder)?;
+    /// A seat for each agent of an arm, from [`Models::weights`].
+    pub fn seats(&self, arm: &Resolved, weights: &[Decoder]) -> Vec<Seat> {
+        let prompts: Vec<Arc<Prompts>> = self.folders.iter().map(|f| prompts(arm, f)).collect();
+        let keys = &arm.keys;
+        let seat = |(place, tasks): (usize, &_)| {
+            let setup = Setup {
+                folder: Arc::clone(&self.folders[place]),
+                prompts: Arc::clone(&prompts[place]),
+                decoding: keys.decoding(),
+                half: keys.model.dtype == Dtype::Bf16,
+                config: keys.train.clone(),
+            };
+            Seat {
+                member: Box::new(LanguageModel::new(&weights[place], setup)),
+                reward: Box::new(arm.tasks.verifiers()),
+                tasks: Clone::clone(tasks),
             }
+        };
+        self.places(arm)
+            .into_iter()
+            .zip(&arm.weights)
+            .map(seat)
+            .collect()
+    }
+
+    /// How much an agent of an arm may publish: what its tokens can be as text.
+    pub fn limits(&self, arm: &Resolved) -> Limits {
+        let bytes = |tokens: &dyn Fn(&ModelFolder) -> usize| {
+            let folders = self.folders(arm).into_iter();
+            let bytes = folders.map(|f| tokens(f) * f.tokenizer.longest_token() * REPLACEMENT);
+            bytes.max().unwrap_or(0)
+        };
+        let generate = &arm.keys.generate;
+        Limits {
+            rollouts: arm.balance().local(),
+            completions: generate.num_generations,
+            completion_bytes: bytes(&|_| generate.max_completion_length),
+            question_bytes: bytes(&|folder| max_prompt_length(&arm.keys, folder)),
         }
-        Ok(())
+    }
+}
+
+fn prompts(arm: &Resolved, folder: &Arc<ModelFolder>) -> Arc<Prompts> {
+    let most = max_prompt_length(&arm.keys, folder);
+    let system = arm.keys.model.system_prompt.clone();
+    Arc::new(Prompts::new(Arc::clone(&folder.tokenizer), system, most))
+}
+
+/// Most tokens of a prompt of this model.
+pub(super) fn max_prompt_length(keys: &ExperimentFile, folder: &ModelFolder) -> usize {
+    let room = folder.room(keys.generate.max_completion_length);
+    match keys.generate.max_prompt_length {
+        0 => room,
+        most => most.min(room),
     }
 }

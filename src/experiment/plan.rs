@@ -1,37 +1,17 @@
-//! What an experiment will take, computed before it runs.
+//! What an experiment will take, reckoned before it runs.
 
-use super::base::Base;
-use super::config::{Dtype, Experiment, Overlong};
-use super::models::Models;
-use crate::learn::logits_alive;
-use crate::swarm::{Mix, Tasks};
-use anyhow::{Result, anyhow, ensure};
+use super::arms::{Arm, Experiment};
+use super::config::Overlong;
+use super::memory::{Memory, size};
+use super::models::{Models, max_prompt_length};
+use super::resolved::Resolved;
+use crate::member::ModelFolder;
+use anyhow::{Context, Result, ensure};
 use std::fmt;
+use std::sync::Arc;
 
 /// Questions of each split looked at to learn how long prompts are.
 const PROBES: u64 = 256;
-
-/// Memory in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Memory {
-    /// Weights of all agents and of what they start from, which is the reference where beta is not 0.
-    pub weights: f64,
-    /// Gradients of the agents that learn at the same time.
-    pub gradients: f64,
-    /// Adam's two moments of all agents.
-    pub optimizer: f64,
-    /// Keys and values while the agents at work generate, and their copies of the weights in bf16.
-    pub cache: f64,
-    /// Activations of their forward and backward passes, estimated.
-    pub activations: f64,
-}
-
-impl Memory {
-    /// The sum; generating and learning do not happen at the same time.
-    pub fn total(&self) -> f64 {
-        self.weights + self.optimizer + self.cache.max(self.gradients + self.activations)
-    }
-}
 
 /// Lengths of prompts, in tokens.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,108 +22,126 @@ struct Prompts {
     overlong: u32,
 }
 
+/// What one arm generates.
+#[derive(Clone, Debug)]
+struct Work {
+    name: String,
+    rounds: u32,
+    /// Completions of all agents in a round.
+    completions: usize,
+    max_completion_length: usize,
+    /// It would draw, and nobody generates what it could draw.
+    nothing_to_draw: bool,
+}
+
 /// The plan of an experiment.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    rounds: u32,
     seeds: usize,
-    mixes: Vec<(Mix, usize)>,
-    max_completion_length: usize,
+    arms: Vec<Work>,
     prompts: Prompts,
-    /// Parameters of the model of each agent.
+    /// Parameters of the model of each agent of the arm that needs most memory.
     parameters: Vec<usize>,
     device: String,
     threads: usize,
-    /// What it needs.
-    pub memory: Memory,
+    /// What the arm that needs most needs.
+    memory: Memory,
     /// What the device has, where that is known.
     available: Option<f64>,
 }
 
 impl Plan {
-    /// Reads the model folders (without the values of their weights) and computes the plan.
+    /// Looks at the model folders (not at the values of their weights) and computes the plan.
     ///
     /// # Errors
-    /// When a model folder cannot be used or prompts do not fit the model.
-    pub fn new(experiment: &Experiment, threads: usize) -> Result<Self> {
-        let models = Models::open(experiment)?;
-        experiment.device.open()?;
-        let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
-        let mut prompts = Prompts::default();
-        for base in models.bases() {
-            prompts.look_at(experiment, base, &tasks)?;
-        }
-        let agents = experiment.swarm.agents;
-        let completions = |mix: &Mix| agents * mix.local * experiment.generate.num_generations;
+    /// When the device cannot be used or prompts do not fit a model.
+    pub fn new(experiment: &Experiment, models: &Models, threads: usize) -> Result<Self> {
+        let device = &experiment.file.device;
+        device.open()?;
+        let prompts = Prompts::of(experiment, models)?;
+        let need = |arm: &&Arm| Memory::of(&arm.resolved, models, prompts.longest, threads);
+        let order = |a: &&Arm, b: &&Arm| need(a).total().total_cmp(&need(b).total());
+        let arms = experiment.arms.iter();
+        let most = arms.max_by(order).context("an experiment has an arm")?;
+        let agents = 0..most.resolved.keys.swarm.agents;
         Ok(Self {
-            rounds: experiment.rounds,
-            seeds: experiment.seeds.len(),
-            mixes: experiment
-                .mixes
-                .iter()
-                .map(|mix| (*mix, completions(mix)))
-                .collect(),
-            max_completion_length: experiment.generate.max_completion_length,
+            seeds: experiment.file.seeds.len(),
+            arms: experiment.arms.iter().map(Work::of).collect(),
             prompts,
-            parameters: (0..agents)
-                .map(|agent| models.of(agent).config.parameters())
+            parameters: agents
+                .map(|agent| models.of(&most.resolved, agent).config.parameters())
                 .collect(),
-            device: experiment.device.describe(),
+            device: device.describe(),
             threads,
-            memory: memory(experiment, &models, prompts.longest, threads),
-            available: experiment.device.memory(),
+            memory: need(&most),
+            available: device.memory(),
         })
     }
 
     /// # Errors
     /// When it needs more memory than the device has.
     pub fn fits(&self) -> Result<()> {
-        let (needed, memory) = (self.memory.total(), &self.memory);
-        let Some(available) = self.available.filter(|available| needed > *available) else {
-            return Ok(());
-        };
-        Err(anyhow!(
-            "the plan needs {}, {} has {}: weights {}, Adam {}, then gradients {} and activations {} while learning, or {} \
-             while generating. A smaller train.micro_batch_size, train.gradient_checkpointing, fewer agents or threads need \
-             less",
-            size(needed),
-            self.device,
-            size(available),
-            size(memory.weights),
-            size(memory.optimizer),
-            size(memory.gradients),
-            size(memory.activations),
-            size(memory.cache)
-        ))
+        let available = self.available.unwrap_or(f64::INFINITY);
+        self.memory.fits(&self.device, available)
+    }
+}
+
+impl Work {
+    fn of(arm: &Arm) -> Self {
+        let (keys, balance) = (&arm.resolved.keys, arm.resolved.balance());
+        let agents = keys.swarm.agents;
+        let alone = balance.local() == 0 || agents == 1;
+        Self {
+            name: arm.name.clone(),
+            rounds: keys.rounds,
+            completions: agents * balance.local() * keys.generate.num_generations,
+            max_completion_length: keys.generate.max_completion_length,
+            nothing_to_draw: balance.external() > 0 && alone,
+        }
     }
 }
 
 impl Prompts {
-    fn look_at(&mut self, experiment: &Experiment, base: &Base, tasks: &Tasks) -> Result<()> {
-        let (most, completion) = (
-            experiment.max_prompt_length(base),
-            experiment.generate.max_completion_length,
-        );
+    /// Of all models and tasks that meet in an arm; what meets in several is looked at once.
+    fn of(experiment: &Experiment, models: &Models) -> Result<Self> {
+        let (mut all, mut seen) = (Self::default(), Vec::new());
+        for arm in &experiment.arms {
+            let (arm, keys) = (&arm.resolved, &arm.resolved.keys);
+            for folder in models.folders(arm) {
+                let most = max_prompt_length(keys, folder);
+                let system = keys.model.system_prompt.clone();
+                let (tasks, place) = (Arc::as_ptr(&arm.tasks), std::ptr::from_ref(folder));
+                let pair = (tasks, place, most, system, keys.generate.overlong_prompts);
+                if !seen.contains(&pair) {
+                    all.look_at(arm, folder, most)?;
+                    seen.push(pair);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn look_at(&mut self, arm: &Resolved, folder: &ModelFolder, most: usize) -> Result<()> {
+        let keys = &arm.keys;
+        let completion = keys.generate.max_completion_length;
+        let positions = folder.config.max_position_embeddings;
         ensure!(
             most > 0,
-            "generate.max_completion_length: found {completion}, expected less than the model's {} positions",
-            base.config.max_position_embeddings
+            "generate.max_completion_length: found {completion}, expected less than the model's \
+             {positions} positions"
         );
-        for question in tasks.some_questions(PROBES) {
-            let length = base
-                .tokenizer
-                .prompt(experiment.model.system_prompt.as_deref(), &question.text)?
-                .len();
+        for question in arm.tasks.some_questions(PROBES) {
+            let system = keys.model.system_prompt.as_deref();
+            let length = folder.tokenizer.prompt(system, &question.text)?.len();
             self.seen += 1;
             if length > most {
                 self.overlong += 1;
                 ensure!(
-                    experiment.generate.overlong_prompts == Overlong::Drop,
-                    "generate.overlong_prompts: found \"error\", and a prompt of {} has {length} tokens, where {most} are \
-                     allowed by generate.max_prompt_length and by the model's {} positions less {completion} for the \
-                     completion",
-                    question.task,
-                    base.config.max_position_embeddings
+                    keys.generate.overlong_prompts == Overlong::Drop,
+                    "generate.overlong_prompts: found \"error\", and a prompt of {} has {length} \
+                     tokens, where {most} are allowed by generate.max_prompt_length and by the \
+                     model's {positions} positions less {completion} for the completion",
+                    question.task
                 );
                 continue;
             }
@@ -158,114 +156,21 @@ impl Prompts {
     }
 }
 
-/// Four bytes a number. Reckoned in floating point, where absurd sizes only give absurd numbers.
-fn memory(experiment: &Experiment, models: &Models, prompt: usize, threads: usize) -> Memory {
-    const FLOAT: f64 = 4.0;
-    let agents = experiment.swarm.agents;
-    let at_work = threads.min(agents) as f64;
-    let parameters = |base: &Base| base.config.parameters() as f64;
-    let of_agents: f64 = (0..agents).map(|agent| parameters(models.of(agent))).sum();
-    let of_bases: f64 = models.bases().iter().map(parameters).sum();
-    let most = |of: &dyn Fn(&Base) -> f64| models.bases().iter().map(of).fold(0.0, f64::max);
-    let half = if experiment.model.dtype == Dtype::Bf16 {
-        0.5
-    } else {
-        0.0
-    };
-    Memory {
-        weights: (of_agents + of_bases) * FLOAT,
-        gradients: most(&parameters) * FLOAT * at_work,
-        optimizer: 2.0 * of_agents * FLOAT,
-        cache: most(&|base| half * parameters(base) + keys(experiment, base, prompt))
-            * FLOAT
-            * at_work,
-        activations: most(&|base| activations(experiment, base, prompt)) * FLOAT * at_work,
-    }
-}
-
-/// Rollouts of the largest training set.
-fn rollouts(experiment: &Experiment) -> f64 {
-    experiment
-        .mixes
-        .iter()
-        .map(|mix| mix.local + mix.external)
-        .max()
-        .unwrap_or(0) as f64
-}
-
-/// Numbers in the keys and values of one agent that generates.
-fn keys(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
-    let generate = &experiment.generate;
-    let tokens =
-        generate.num_generations as f64 * generate.max_completion_length as f64 + prompt as f64;
-    let layer = 2.0 * base.config.num_key_value_heads as f64 * base.config.head_dim() as f64;
-    rollouts(experiment) * tokens * layer * base.config.num_hidden_layers as f64
-}
-
-/// Numbers that the backward pass of one micro-batch keeps: by the tensors a token and layer, of one
-/// layer and the inputs of the others where they are computed again; and a slice of logits.
-fn activations(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
-    let (config, number) = (&base.config, |n: usize| n as f64);
-    let group = number(experiment.generate.num_generations);
-    let (prompt, completion) = (
-        number(prompt),
-        number(experiment.generate.max_completion_length),
-    );
-    let all = rollouts(experiment) * group;
-    let rows = match experiment.train.micro_batch_size {
-        0 => all,
-        rows => number(rows).min(all),
-    };
-    let prompts = (rows / group).ceil();
-    let tokens = rows * completion + prompts * prompt;
-    let (layers, heads, hidden) = (
-        number(config.num_hidden_layers),
-        number(config.num_attention_heads),
-        number(config.hidden_size),
-    );
-    let scores = heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
-    // tensors as wide as the hidden states and as the feed-forward part, copies of scores and of logits
-    let [hiddens, wides, scored, logits] = if experiment.device.is_flex() {
-        [8.0, 4.0, 0.0, 2.0]
-    } else {
-        [14.0, 6.0, 4.0, 4.0]
-    };
-    let wide = hiddens * hidden + wides * number(config.intermediate_size);
-    let layer = tokens * wide + scored * scores;
-    let kept = if experiment.train.gradient_checkpointing {
-        layers * tokens * hidden + layer
-    } else {
-        layers * layer
-    };
-    kept + logits * logits_alive(rows * completion, config.vocab_size)
-}
-
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (runs, agents, prompts) = (
-            self.mixes.len() * self.seeds,
-            self.parameters.len(),
-            &self.prompts,
-        );
-        writeln!(
-            f,
-            "device       {}, {} agents at a time",
-            self.device,
-            self.threads.min(agents)
-        )?;
+        let (agents, prompts) = (self.parameters.len(), &self.prompts);
+        let (device, threads) = (&self.device, self.threads.min(agents));
+        writeln!(f, "device       {device}, {threads} agents at a time")?;
         let mut sizes = self.parameters.clone();
         sizes.dedup();
         let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+        let sizes = sizes.join(", ");
+        writeln!(f, "swarm        {agents} agents of {sizes} parameters")?;
+        let (arms, seeds) = (self.arms.len(), self.seeds);
         writeln!(
             f,
-            "swarm        {agents} agents of {} parameters",
-            sizes.join(", ")
-        )?;
-        let (mixes, seeds) = (self.mixes.len(), self.seeds);
-        writeln!(
-            f,
-            "runs         {runs} ({mixes} mixes x {seeds} seeds), {} rounds each",
-            self.rounds
+            "runs         {} ({arms} arms x {seeds} seeds)",
+            arms * seeds
         )?;
         let (mean, longest, seen) = (prompts.mean(), prompts.longest, prompts.seen);
         writeln!(
@@ -273,38 +178,12 @@ impl fmt::Display for Plan {
             "prompts      {mean:.1} tokens on average, {longest} at most (of {seen} seen)"
         )?;
         if prompts.overlong > 0 {
-            writeln!(
-                f,
-                "             note: {} of them are too long and will be left out",
-                prompts.overlong
-            )?;
+            let overlong = prompts.overlong;
+            let what = "of them are too long and will be left out";
+            writeln!(f, "             note: {overlong} {what}")?;
         }
-        for (mix, completions) in &self.mixes {
-            let all = *completions as u128 * u128::from(self.rounds);
-            let tokens = all * self.max_completion_length as u128;
-            let name = format!("{} / {}", mix.local, mix.external);
-            writeln!(
-                f,
-                "mix {name:<8} {completions} completions a round, {all} a run, {tokens} tokens at most"
-            )?;
-            if mix.external > 0 && (mix.local == 0 || agents == 1) {
-                writeln!(
-                    f,
-                    "             note: nobody else generates, so there is nothing to draw"
-                )?;
-            }
-        }
-        let memory = &self.memory;
-        for (name, bytes) in [
-            ("weights", memory.weights),
-            ("Adam", memory.optimizer),
-            ("gradients", memory.gradients),
-            ("KV cache", memory.cache),
-            ("activations", memory.activations),
-            ("memory", memory.total()),
-        ] {
-            writeln!(f, "{name:<12} {}", size(bytes))?;
-        }
+        self.arms.iter().try_for_each(|arm| arm.fmt(f))?;
+        self.memory.fmt(f)?;
         match self.available {
             Some(available) => writeln!(f, "{:<12} {}", "of", size(available)),
             None => Ok(()),
@@ -312,11 +191,20 @@ impl fmt::Display for Plan {
     }
 }
 
-fn size(bytes: f64) -> String {
-    let mib = bytes / f64::from(1 << 20);
-    if mib < 10240.0 {
-        format!("{mib:.1} MiB")
-    } else {
-        format!("{:.1} GiB", mib / 1024.0)
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, rounds, completions) = (&self.name, self.rounds, self.completions);
+        let all = completions as u128 * u128::from(rounds);
+        let tokens = all * self.max_completion_length as u128;
+        writeln!(
+            f,
+            "arm {name:<8} {rounds} rounds of {completions} completions, {all} a run, {tokens} tokens \
+             at most"
+        )?;
+        if self.nothing_to_draw {
+            let what = "nobody else generates, so there is nothing to draw";
+            writeln!(f, "             note: {what}")?;
+        }
+        Ok(())
     }
 }

@@ -3,14 +3,15 @@
 //! The model sees solved problems answered in many forms, of which the one that earns the reward is
 //! rare. So it starts as a real base model does: able, but seldom in the form that is asked for.
 
-use super::config::weights;
 use super::toml_file;
+use super::validate::weights;
 use crate::swarm::Tasks;
 use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A recipe file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -98,9 +99,9 @@ pub struct Form {
 pub struct RecipeTrain {
     /// Optimizer steps.
     pub steps: usize,
-    /// Questions a step.
+    /// Questions per step.
     pub questions: usize,
-    /// Answers a question.
+    /// Answers per question.
     pub answers: usize,
     /// Step size after warm-up; it falls to a tenth along a half cosine.
     pub learning_rate: f64,
@@ -118,7 +119,7 @@ impl Recipe {
     /// # Errors
     /// When the file cannot be read, or names the key that holds what cannot be.
     pub fn load(file: &Path, overrides: &[String]) -> Result<Self> {
-        let recipe: Self = toml_file::load(file, overrides)?;
+        let recipe: Self = toml_file::load(file, overrides, &[])?.value;
         recipe
             .validate()
             .with_context(|| file.display().to_string())?;
@@ -182,6 +183,7 @@ impl Recipe {
         let tasks: Result<Vec<_>, String> = names.iter().map(build).collect();
         let tasks = tasks.map_err(|e| anyhow!("tasks: {e}"))?;
         let weights = weights("tasks.weights", names, names, self.tasks.weights.as_deref());
+        let tasks = tasks.into_iter().map(Arc::from).collect();
         let tasks = Tasks::new(tasks, weights.map_err(|e| anyhow!(e))?);
         tasks.check_splits().map_err(|e| anyhow!("{e}"))?;
         Ok(tasks)

@@ -1,16 +1,19 @@
-//! The results folder: the resolved experiment, and a pair of CSV files a run.
+//! The results folder: the resolved experiment, its arms, and the CSV files of its runs.
 
+use super::arms::{Arm, Experiment};
 use super::checkpoint::CheckpointTable;
-use super::config::Experiment;
-use super::journal::LogTable;
-use crate::record::RoundRecord;
-use crate::swarm::Mix;
+use super::commit_note;
+use super::config::ExperimentFile;
+use super::csv_file::{CsvFile, Position};
+use super::rollout_log::LogTable;
+use crate::results_layout::{
+    ARMS, EXPERIMENT, ROUNDS, RUNS, TIMINGS, remove_leftovers, run_folder, write_atomically,
+};
+use crate::swarm::RoundRecord;
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A results folder that belongs to one experiment.
 pub struct Results {
@@ -20,43 +23,39 @@ pub struct Results {
 }
 
 impl Results {
-    /// Opens or makes the folder and writes `experiment.toml` into it. A folder that holds another
-    /// experiment is refused; with `fresh`, one that holds any is set aside under a new name. Other mixes
-    /// and seeds are the same experiment.
+    /// Opens or makes the folder and writes the experiment and its arms into it. A folder that holds
+    /// another experiment is refused; with `fresh`, one that holds any is set aside under a new name.
+    /// Other arms and seeds are the same experiment.
     ///
     /// # Errors
     /// When the folder holds another experiment or cannot be written.
     pub fn open(dir: &Path, experiment: &Experiment, fresh: bool) -> Result<Self> {
-        let file = dir.join("experiment.toml");
-        let text = experiment.to_toml()?;
-        let old = match fs::read_to_string(&file) {
+        let file = dir.join(EXPERIMENT);
+        let found = match fs::read_to_string(&file) {
             Ok(old) => Some(old),
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                dir.join("runs").exists().then(String::new)
-            }
+            Err(e) if e.kind() == ErrorKind::NotFound => dir.join(RUNS).exists().then(String::new),
             // a folder that cannot be made or entered says so below
             Err(e) if e.kind() == ErrorKind::NotADirectory => None,
             Err(e) => return Err(e).with_context(|| format!("{}: cannot be read", file.display())),
         };
-        if let Some(old) = old {
-            let change = change(&old, experiment)?;
+        if let Some(old) = &found {
             if fresh {
                 // nobody else may be writing to what is set aside
                 let _lock = lock(dir)?;
                 set_aside(dir)?;
-            } else if let Some(change) = change {
+            } else if let Some(change) = change(&file, old, experiment)? {
                 bail!(
-                    "{}: holds the results of another experiment ({change}); choose another --out, or set them \
-                     aside with --fresh",
+                    "{}: holds the results of another experiment ({change}); choose another --out, or \
+                     set them aside with --fresh",
                     dir.display()
                 );
             }
         }
         fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
         let lock = lock(dir)?;
-        if fs::read_to_string(&file).ok().as_deref() != Some(&text) {
-            replace(&file, &text)?;
-        }
+        clean(dir)?;
+        put(&file, experiment.to_toml()?.as_bytes())?;
+        put(&dir.join(ARMS), &experiment.arms_csv()?)?;
         Ok(Self {
             dir: dir.to_owned(),
             _lock: lock,
@@ -69,147 +68,41 @@ impl Results {
     }
 
     /// The folder of a run.
-    pub fn run_dir(&self, mix: Mix, seed: u64) -> PathBuf {
-        Self::run_path(&self.dir, mix, seed)
-    }
-
-    /// The folder of a run below a results folder.
-    pub fn run_path(dir: &Path, mix: Mix, seed: u64) -> PathBuf {
-        dir.join("runs")
-            .join(format!("{}-{}", mix.local, mix.external))
-            .join(format!("seed-{seed}"))
-    }
-
-    /// Goes on with the files of a run from where they stood: what came after is cut off.
-    ///
-    /// # Errors
-    /// When they cannot be read or written.
-    pub fn resume(
-        &self,
-        mix: Mix,
-        seed: u64,
-        tasks: Vec<String>,
-        csv: &[Position],
-    ) -> Result<RunFiles> {
-        let dir = self.run_dir(mix, seed);
-        let [rounds, timings] = csv else {
-            bail!("{}: expected two positions of CSV files", dir.display())
-        };
-        let (rounds, timings) = (
-            CsvFile::resume(&dir, rounds)?,
-            CsvFile::resume(&dir, timings)?,
-        );
-        note_commit(&dir)?;
-        Ok(RunFiles {
-            dir,
-            rounds,
-            timings,
-            tasks,
-        })
-    }
-
-    /// Starts the files of a run.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    pub fn run(&self, mix: Mix, seed: u64, tasks: Vec<String>) -> Result<RunFiles> {
-        let dir = self.run_dir(mix, seed);
-        fs::create_dir_all(&dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
-        fs::remove_file(dir.join("commit")).or_else(|e| {
-            if e.kind() == ErrorKind::NotFound {
-                Ok(())
-            } else {
-                Err(e)
-            }
-        })?;
-        note_commit(&dir)?;
-        let header: Vec<String> = empty_record(&tasks)
-            .cells(&tasks)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        let mut rounds = CsvFile::create(dir.join("rounds.csv"))?;
-        rounds.row(&header)?;
-        let mut timings = CsvFile::create(dir.join("timings.csv"))?;
-        timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
-        Ok(RunFiles {
-            dir,
-            rounds,
-            timings,
-            tasks,
-        })
+    pub fn run_dir(&self, arm: &Arm, seed: u64) -> PathBuf {
+        run_folder(&self.dir, &arm.name, seed)
     }
 }
 
-/// Writes a file beside its place and moves it there when it is whole.
-fn replace(file: &Path, text: &str) -> Result<()> {
-    let new = file.with_extension("new");
-    let write = || {
-        let mut open = File::create(&new)?;
-        open.write_all(text.as_bytes())?;
-        open.sync_all()?;
-        fs::rename(&new, file)
-    };
-    write().with_context(|| format!("{}: cannot be written", file.display()))
+/// Removes what a program that was killed has left half written.
+fn clean(dir: &Path) -> Result<()> {
+    remove_leftovers(dir).with_context(|| format!("{}: cannot be cleaned", dir.display()))
 }
 
-/// Adds to the file `commit` of a run, unless it says so already, which commit the checkout was at that the
-/// program was started in, where that is one of this program.
-fn note_commit(run: &Path) -> Result<()> {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .args(arguments)
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        output
-            .status
-            .success()
-            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    if git(&["ls-files", "--error-unmatch", ":/src/swarm/bus.rs"]).is_none() {
+/// Writes a file unless it is there already.
+fn put(file: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::read(file).is_ok_and(|old| old == bytes) {
         return Ok(());
     }
-    let Some(commit) = git(&["rev-parse", "HEAD"]) else {
-        return Ok(());
-    };
-    let code = [
-        ":/Cargo.toml",
-        ":/Cargo.lock",
-        ":/src",
-        ":/patches",
-        ":/models",
-    ];
-    let changed = git(&[&["status", "--porcelain", "--"], &code[..]].concat());
-    let note = if changed.is_none_or(|files| files.is_empty()) {
-        ""
-    } else {
-        " and changes that it lacks"
-    };
-    let (file, line) = (run.join("commit"), format!("{commit}{note}\n"));
-    let old = fs::read_to_string(&file).unwrap_or_default();
-    if old.ends_with(&line) {
-        return Ok(());
-    }
-    replace(&file, &(old + &line))
+    write_atomically(file, bytes).with_context(|| format!("{}: cannot be written", file.display()))
 }
 
 /// One program at a time writes to a results folder.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(".lock");
+    let unwritten = || format!("{}: cannot be written", path.display());
     let open = File::options()
         .create(true)
         .truncate(false)
         .write(true)
         .open(&path);
-    let mut file = open.with_context(|| format!("{}: cannot be written", path.display()))?;
+    let mut file = open.with_context(unwritten)?;
     match file.try_lock() {
         Ok(()) => {
             // for whoever comes while it is held; the lock itself goes with the process
             let write = file
                 .set_len(0)
                 .and_then(|()| writeln!(file, "{}", std::process::id()));
-            write.with_context(|| format!("{}: cannot be written", path.display()))?;
+            write.with_context(unwritten)?;
             Ok(file)
         }
         Err(TryLockError::WouldBlock) => {
@@ -226,64 +119,121 @@ fn lock(dir: &Path) -> Result<File> {
     }
 }
 
-fn empty_record(tasks: &[String]) -> RoundRecord {
-    RoundRecord {
-        task_rewards: vec![None; tasks.len()],
-        ..RoundRecord::default()
+/// What is another experiment here, if anything. Arms, seeds and what shapes no number may differ;
+/// what all arms have in common and an arm that both have must be the same.
+fn change(file: &Path, old: &str, new: &Experiment) -> Result<Option<String>> {
+    if old.is_empty() {
+        return Ok(Some(format!("its {EXPERIMENT} is missing")));
     }
+    let Ok(old) = Experiment::load(file, &[]) else {
+        return Ok(Some(format!("its {EXPERIMENT} is not one of this version")));
+    };
+    let common = |file: &ExperimentFile| {
+        shaping(&ExperimentFile {
+            mix: None,
+            ..file.clone()
+        })
+    };
+    let (a, b) = (common(&old.file)?, common(&new.file)?);
+    if a != b {
+        return Ok(Some(first_change(&a, &b)));
+    }
+    for arm in &new.arms {
+        let same = |other: &&Arm| other.name == arm.name;
+        let Some(other) = old.arms.iter().find(same) else {
+            continue;
+        };
+        let (a, b) = (shaping(&other.resolved.keys)?, shaping(&arm.resolved.keys)?);
+        if a != b {
+            return Ok(Some(first_change(&a, &b)));
+        }
+    }
+    Ok(None)
 }
 
-/// What is another experiment here, if anything; mixes, seeds and checkpoints may differ.
-fn change(old: &str, new: &Experiment) -> Result<Option<String>> {
-    let shared = |e: &Experiment| {
-        Experiment {
-            mixes: Vec::new(),
-            seeds: Vec::new(),
-            checkpoint: CheckpointTable::default(),
-            log: LogTable::default(),
-            ..e.clone()
-        }
-        .to_toml()
-    };
-    let (old, new) = match toml::from_str::<Experiment>(old) {
-        Ok(old) => (shared(&old)?, shared(new)?),
-        Err(_) => (old.to_owned(), new.to_toml()?),
-    };
-    Ok((old != new).then(|| first_change(&old, &new)))
+/// The keys that shape numbers, whatever the arms and seeds are.
+fn shaping(keys: &ExperimentFile) -> Result<String> {
+    Ok(toml::to_string(&ExperimentFile {
+        seeds: Vec::new(),
+        baseline: None,
+        mixes: Vec::new(),
+        arm: Vec::new(),
+        sweep: None,
+        checkpoint: CheckpointTable::default(),
+        log: LogTable::default(),
+        ..keys.clone()
+    })?)
 }
 
 fn first_change(old: &str, new: &str) -> String {
-    let pairs = old.lines().zip(new.lines());
-    match pairs.into_iter().find(|(a, b)| a != b) {
+    let mut pairs = old.lines().zip(new.lines());
+    match pairs.find(|(a, b)| a != b) {
         Some((a, b)) => format!("`{}` there, `{}` here", a.trim(), b.trim()),
-        None if old.is_empty() => "its experiment.toml is missing".to_owned(),
         None => "one has more lines".to_owned(),
     }
 }
 
 fn set_aside(dir: &Path) -> Result<()> {
-    let plain: PathBuf = dir.components().collect(); // without a slash at the end
-    let name = |n: usize| PathBuf::from(format!("{}.old-{n}", plain.display()));
-    let free = (1..)
-        .map(name)
-        .find(|path| !path.exists())
-        .context("one of the numbers is free")?;
-    fs::rename(dir, &free)
-        .with_context(|| format!("{}: cannot be renamed to {}", dir.display(), free.display()))
+    let bare: PathBuf = dir.components().collect(); // without a slash at the end
+    let name = |n: usize| PathBuf::from(format!("{}.old-{n}", bare.display()));
+    let free = (1..).map(name).find(|path| !path.exists());
+    let free = free.context("one of the numbers is free")?;
+    let (from, to) = (dir.display(), free.display());
+    fs::rename(dir, &free).with_context(|| format!("{from}: cannot be renamed to {to}"))
 }
 
-/// The files of one run, a row flushed as soon as it is known.
+/// The CSV files of one run, a row flushed as soon as it is known.
 pub struct RunFiles {
-    dir: PathBuf,
     rounds: CsvFile,
     timings: CsvFile,
     tasks: Vec<String>,
 }
 
 impl RunFiles {
-    /// Where they lie.
-    pub fn dir(&self) -> &Path {
-        &self.dir
+    /// Starts the files of a run in its folder, which is made.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn create(run: &Path, tasks: &[String]) -> Result<Self> {
+        fs::create_dir_all(run).with_context(|| format!("{}: cannot be made", run.display()))?;
+        clean(run)?;
+        commit_note::forget(run)?;
+        commit_note::add(run)?;
+        let empty = RoundRecord {
+            task_rewards: vec![None; tasks.len()],
+            ..RoundRecord::default()
+        };
+        let header: Vec<String> = empty
+            .cells(tasks)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        let mut rounds = CsvFile::create(run, ROUNDS)?;
+        rounds.row(&header)?;
+        let mut timings = CsvFile::create(run, TIMINGS)?;
+        timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
+        Ok(Self {
+            rounds,
+            timings,
+            tasks: tasks.to_vec(),
+        })
+    }
+
+    /// Goes on with the files of a run from where they stood: what came after is cut off.
+    ///
+    /// # Errors
+    /// When they cannot be read or written.
+    pub fn resume(run: &Path, tasks: &[String], csv: &[Position]) -> Result<Self> {
+        let [rounds, timings] = csv else {
+            bail!("{}: expected two positions of CSV files", run.display())
+        };
+        clean(run)?;
+        commit_note::add(run)?;
+        Ok(Self {
+            rounds: CsvFile::resume(run, rounds)?,
+            timings: CsvFile::resume(run, timings)?,
+            tasks: tasks.to_vec(),
+        })
     }
 
     /// Writes the rows of a round. `seconds` are those of evaluating, generating and learning.
@@ -292,11 +242,8 @@ impl RunFiles {
     /// When a file cannot be written.
     pub fn write(&mut self, records: &[RoundRecord], seconds: [f64; 3]) -> Result<()> {
         for record in records {
-            let cells: Vec<String> = record
-                .cells(&self.tasks)
-                .into_iter()
-                .map(|(_, cell)| cell)
-                .collect();
+            let cells = record.cells(&self.tasks).into_iter();
+            let cells: Vec<String> = cells.map(|(_, cell)| cell).collect();
             self.rounds.row(&cells)?;
         }
         let round = records.first().map_or(0, |record| record.round);
@@ -322,95 +269,5 @@ impl RunFiles {
     pub fn finish(&mut self) -> Result<()> {
         self.rounds.finish()?;
         self.timings.finish()
-    }
-}
-
-/// Where a CSV file of a run stood.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Position {
-    /// Its name.
-    pub file: String,
-    /// Its length.
-    pub bytes: u64,
-}
-
-/// A CSV file. Where there already is one, the new one is written beside it and takes its place when
-/// it is whole, so that starting over loses nothing.
-struct CsvFile {
-    path: PathBuf,
-    written: PathBuf,
-    writer: csv::Writer<File>,
-}
-
-impl CsvFile {
-    fn create(path: PathBuf) -> Result<Self> {
-        let written = if path.exists() {
-            path.with_extension("csv.new")
-        } else {
-            path.clone()
-        };
-        let file = File::create(&written)
-            .with_context(|| format!("{}: cannot be written", written.display()))?;
-        Ok(Self {
-            writer: csv::Writer::from_writer(file),
-            path,
-            written,
-        })
-    }
-
-    /// Cuts the file off where it stood.
-    fn resume(run: &Path, position: &Position) -> Result<Self> {
-        let written = position.find(run)?;
-        let open = || {
-            let mut file = File::options().write(true).open(&written)?;
-            file.set_len(position.bytes)?;
-            file.seek(SeekFrom::End(0))?;
-            Ok::<_, std::io::Error>(file)
-        };
-        let file = open().with_context(|| format!("{}: cannot be written", written.display()))?;
-        let path = run.join(position.file.trim_end_matches(".new"));
-        Ok(Self {
-            writer: csv::Writer::from_writer(file),
-            path,
-            written,
-        })
-    }
-
-    fn sync(&mut self) -> Result<Position> {
-        self.flush()?;
-        let file = self.writer.get_ref();
-        let bytes = file
-            .sync_all()
-            .and_then(|()| file.metadata())
-            .map(|about| about.len());
-        let bytes =
-            bytes.with_context(|| format!("{}: cannot be written", self.written.display()))?;
-        let name = self
-            .written
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        Ok(Position { file: name, bytes })
-    }
-
-    fn row(&mut self, cells: &[String]) -> Result<()> {
-        self.writer
-            .write_record(cells)
-            .with_context(|| format!("{}: cannot be written", self.written.display()))
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.writer
-            .flush()
-            .with_context(|| format!("{}: cannot be written", self.written.display()))
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.flush()?;
-        fs::rename(&self.written, &self.path)
-            .with_context(|| format!("{}: cannot be written", self.path.display()))?;
-        self.written.clone_from(&self.path);
-        Ok(())
     }
 }

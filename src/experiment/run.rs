@@ -1,54 +1,23 @@
-//! Runs an experiment: mixes times seeds, a swarm each, a row an agent and round.
+//! Runs an experiment: arms times seeds, a swarm each, one row per agent and round.
 
-use super::checkpoint::Checkpoints;
-use super::config::{Experiment, Overlong};
-use super::journal::Journal;
+use super::arms::{Arm, Experiment};
+use super::checkpoint::{Checkpoints, Loaded};
 use super::models::Models;
-use super::reserve::reserve;
-use super::results::Results;
+use super::preallocate::preallocate;
+use super::results::{Results, RunFiles};
+use super::rollout_log::RolloutLog;
+use super::run_checks::{BadUpdates, RunFailed, diverged, overlong};
+use super::watcher::{Progress, Watcher};
+use crate::bus::MemoryBus;
 use crate::model::Decoder;
-use crate::record::RoundRecord;
+use crate::results_layout::MODELS;
 use crate::rollout::mean;
 use crate::seed::Seed;
-use crate::swarm::{Agent, Mix, Phase, Swarm, Workers};
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use crate::swarm::{Phase, RoundRecord, Swarm, Workers};
+use anyhow::{Context, Result};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What is told to whoever watches, after every round.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// The mix that runs.
-    pub mix: Mix,
-    /// The seed that runs.
-    pub seed: u64,
-    /// Rounds done in this run.
-    pub round: u32,
-    /// Rounds done in all runs.
-    pub done: u64,
-    /// Rounds of all runs.
-    pub total: u64,
-    /// Mean own reward over the agents in this round.
-    pub own_reward: f64,
-    /// Mean reward of the training sets in this round.
-    pub train_reward: f64,
-    /// Mean held-out reward of the latest evaluation.
-    pub eval_reward: Option<f64>,
-}
-
-/// Who watches the runs of an experiment and may stop them.
-pub trait Watcher {
-    /// A round is done.
-    fn round(&mut self, progress: Progress);
-
-    /// Something that whoever started the runs should know.
-    fn note(&mut self, note: String);
-
-    /// True when the runs are to stop after this round.
-    fn stop(&self) -> bool {
-        false
-    }
-}
 
 /// How the runs of an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,154 +28,138 @@ pub enum Ending {
     Stopped,
 }
 
-/// Runs every mix and seed that is not finished yet, `threads` agents at a time, and writes their CSV files.
+/// Runs every arm and seed that is not finished yet, `threads` agents at a time, and writes their CSV
+/// files. A run that cannot go on is told to the watcher, and does not keep others from being made.
 ///
 /// # Errors
-/// When the model or the device cannot be used, or a file cannot be read or written.
+/// When the model or the device cannot be used, a file cannot be read or written, or, after all
+/// others were made, a run cannot go on.
 pub fn run(
     experiment: &Experiment,
+    models: &Models,
     results: &Results,
     threads: usize,
     watcher: &mut dyn Watcher,
 ) -> Result<Ending> {
-    let models = Models::open(experiment)?;
-    let weights = models.weights(&experiment.device.open()?)?;
+    let device = &experiment.file.device;
+    let weights = models.weights(&device.open()?)?;
     // the same threads for all runs: each keeps the memory that it has freed
-    let workers = match experiment.device.is_gpu() {
+    let workers = match device.is_gpu() {
         true => Workers::here(),
         false => Workers::new(threads).context("no thread can be started")?,
     };
-    let runs: Vec<(Mix, u64)> = experiment
-        .seeds
-        .iter()
-        .flat_map(|&seed| experiment.mixes.iter().map(move |&mix| (mix, seed)))
-        .collect();
-    let total = runs.len() as u64 * u64::from(experiment.rounds);
-    let workers = Arc::new(workers);
     let mut all = Runs {
         experiment,
-        results,
         models,
         weights,
-        workers,
-        reserved: false,
+        workers: Arc::new(workers),
+        preallocated: false,
         done: 0,
-        total,
+        total: 0,
+        failed: Vec::new(),
     };
-    for (mix, seed) in runs {
-        if all.run(mix, seed, watcher)? == Ending::Stopped {
-            return Ok(Ending::Stopped);
-        }
+    let mut runs = Vec::new();
+    for (arm, seed) in experiment.runs() {
+        let dir = results.run_dir(arm, seed);
+        let checkpoints = Checkpoints::new(&dir, experiment.file.checkpoint.keep_last);
+        let found = checkpoints.newest(&dir, &mut |note| watcher.note(note))?;
+        // what was done before counts from the first on, so that the time left is that of what is left
+        let before = found.as_ref().map_or(0, |found| found.round);
+        all.done += u64::from(before.min(arm.resolved.keys.rounds));
+        all.total += u64::from(arm.resolved.keys.rounds);
+        runs.push((arm, seed, found));
     }
-    Ok(Ending::Complete)
+    watcher.start(all.done, all.total);
+    for (arm, seed, found) in runs {
+        let run = Run {
+            arm,
+            seed,
+            dir: &results.run_dir(arm, seed),
+        };
+        let start = found.as_ref().map_or(0, |found| found.round);
+        let end = all.done + u64::from(arm.resolved.keys.rounds.saturating_sub(start));
+        match all.make(&run, found.as_ref(), watcher) {
+            Ok(Ending::Stopped) => return Ok(Ending::Stopped),
+            Ok(Ending::Complete) => {}
+            Err(error) if error.is::<RunFailed>() => all.give_up(&run, &error, watcher),
+            Err(error) => return Err(error),
+        }
+        all.done = end;
+    }
+    match &all.failed[..] {
+        [] => Ok(Ending::Complete),
+        failed => Err(RunFailed(failed.join("\n")).into()),
+    }
 }
 
 /// What all runs have in common.
 struct Runs<'a> {
     experiment: &'a Experiment,
-    results: &'a Results,
-    models: Models,
+    models: &'a Models,
     weights: Vec<Decoder>,
     workers: Arc<Workers>,
-    /// Whether the memory of the largest round is reserved.
-    reserved: bool,
+    /// Whether the memory of the largest round is there.
+    preallocated: bool,
     /// Rounds done and rounds of all runs.
     done: u64,
     total: u64,
+    /// What became of runs that could not go on.
+    failed: Vec<String>,
+}
+
+/// One run.
+struct Run<'a> {
+    arm: &'a Arm,
+    seed: u64,
+    dir: &'a Path,
 }
 
 impl Runs<'_> {
     /// A run from where it stood.
-    fn run(&mut self, mix: Mix, seed: u64, watcher: &mut dyn Watcher) -> Result<Ending> {
-        let (experiment, table) = (self.experiment, &self.experiment.checkpoint);
-        let dir = self.results.run_dir(mix, seed);
-        let checkpoints = Checkpoints::new(&dir, table.keep_last);
-        let found = checkpoints.newest(&dir, &mut |note| watcher.note(note))?;
-        let start = found.as_ref().map_or(0, |found| found.round);
-        self.done += u64::from(start);
-        if start >= experiment.rounds {
+    fn make(
+        &mut self,
+        run: &Run<'_>,
+        found: Option<&Loaded>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Ending> {
+        let (keys, start) = (&run.arm.resolved.keys, found.map_or(0, |found| found.round));
+        if start >= keys.rounds {
             return Ok(Ending::Complete);
         }
-        let policies = self.models.policies(experiment, &self.weights);
-        let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
-        if !std::mem::replace(&mut self.reserved, true) {
-            reserve(
-                experiment,
-                &self.models,
-                &self.weights,
-                &tasks,
-                &self.workers,
-            );
+        if !std::mem::replace(&mut self.preallocated, true) {
+            let largest = &self.experiment.largest().resolved;
+            let seats = self.models.seats(largest, &self.weights);
+            preallocate(largest, seats, &self.workers)?;
         }
-        let names = tasks.names();
-        let config = experiment.swarm_config(mix);
-        let mut swarm = Swarm::new(
-            policies,
-            tasks,
-            config,
-            Seed::new(seed),
-            Arc::clone(&self.workers),
-        );
-        let mut files = match &found {
-            Some(found) => {
-                let cut = found
-                    .csv
-                    .iter()
-                    .map(|position| position.behind(&dir))
-                    .sum::<Result<u64>>()?;
-                let cut = if cut > 0 {
-                    "; rows after it are cut off and made again"
-                } else {
-                    ""
-                };
-                watcher.note(format!(
-                    "{}: goes on after round {start}{cut}",
-                    dir.display()
-                ));
-                found.restore(&mut swarm)?;
-                self.results.resume(mix, seed, names, &found.csv)?
-            }
-            None => self.results.run(mix, seed, names)?,
+        let mut swarm = self.swarm(run);
+        let mut files = match found {
+            Some(found) => resume(run, found, &mut swarm, watcher)?,
+            None => RunFiles::create(run.dir, swarm.task_names())?,
         };
-        let mut journal = Journal::open(&dir, &experiment.log, experiment.rounds, start)?;
-        let mut bad = BadUpdates::default();
+        let mut log = RolloutLog::open(run.dir, &self.experiment.file.log, keys.rounds, start)?;
+        let mut bad = BadUpdates(found.map_or(Vec::new(), |found| found.bad_updates.clone()));
+        let table = &self.experiment.file.checkpoint;
+        let checkpoints = Checkpoints::new(run.dir, table.keep_last);
         let mut eval_reward = None;
-        for round in start + 1..=experiment.rounds {
+        for round in start + 1..=keys.rounds {
             let mut clock = Clock::default();
-            let records = swarm.step(round, |phase| clock.start(phase));
+            let records = swarm.step(round, |phase| clock.start(phase))?;
             let seconds = clock.stop();
             files.write(&records, seconds)?;
-            journal.round(&records, seconds.iter().sum(), &swarm)?;
-            bad.look_at(experiment, &records, &swarm, &journal, watcher)?;
-            stop_if_diverged(&records, &swarm)?;
-            stop_if_overlong(experiment, &records)?;
+            log.round(&records, seconds.iter().sum(), &swarm)?;
+            bad.count(keys.train.max_bad_updates, &records, &swarm, &log, watcher)?;
+            diverged(&records, &swarm)?;
+            overlong(keys, &records)?;
             self.done += 1;
             eval_reward = mean_of(&records, |r| r.eval_reward).or(eval_reward);
-            let own_reward = mean_of(&records, |r| r.own_reward).unwrap_or(0.0);
-            let train_reward = mean_of(&records, |r| r.train_reward).unwrap_or(0.0);
-            let (done, total) = (self.done, self.total);
-            watcher.round(Progress {
-                mix,
-                seed,
-                round,
-                done,
-                total,
-                own_reward,
-                train_reward,
-                eval_reward,
-            });
-            let (last, stop) = (round == experiment.rounds, watcher.stop());
+            watcher.round(self.progress(run, round, &records, eval_reward));
+            let (last, stop) = (round == keys.rounds, watcher.stop());
             if last {
-                if experiment.model.save {
-                    self.models.save(
-                        swarm.agents().iter().map(Agent::policy),
-                        &dir.join("models"),
-                    )?;
-                }
+                export(keys.model.save, &swarm, run.dir)?;
                 files.finish()?;
             }
             if table.every > 0 && (last || stop || round.is_multiple_of(table.every)) {
-                checkpoints.save(round, &swarm, files.sync()?)?;
+                checkpoints.save(round, &swarm, files.sync()?, &bad.0)?;
             }
             if stop {
                 return Ok(Ending::Stopped);
@@ -214,95 +167,81 @@ impl Runs<'_> {
         }
         Ok(Ending::Complete)
     }
+
+    /// The swarm of a run before its first round.
+    fn swarm(&self, run: &Run<'_>) -> Swarm {
+        let arm = &run.arm.resolved;
+        Swarm::new(
+            self.models.seats(arm, &self.weights),
+            Box::new(MemoryBus::default()),
+            Arc::clone(&arm.tasks),
+            arm.swarm(self.models.limits(arm)),
+            Seed::new(run.seed),
+            Arc::clone(&self.workers),
+        )
+    }
+
+    fn progress(
+        &self,
+        run: &Run<'_>,
+        round: u32,
+        records: &[RoundRecord],
+        eval_reward: Option<f64>,
+    ) -> Progress {
+        Progress {
+            arm: run.arm.name.clone(),
+            seed: run.seed,
+            round,
+            rounds: run.arm.resolved.keys.rounds,
+            done: self.done,
+            total: self.total,
+            own_reward: mean_of(records, |r| r.own_reward).unwrap_or(0.0),
+            train_reward: mean_of(records, |r| r.train_reward).unwrap_or(0.0),
+            eval_reward,
+        }
+    }
+
+    /// Goes on without a run.
+    fn give_up(&mut self, run: &Run<'_>, error: &anyhow::Error, watcher: &mut dyn Watcher) {
+        let note = format!("{}: {error:#}", run.dir.display());
+        if self.experiment.arms.len() * self.experiment.file.seeds.len() > 1 {
+            watcher.note(note.clone());
+        }
+        self.failed.push(note);
+    }
+}
+
+/// Lets the swarm and the files of a run go on from a checkpoint.
+fn resume(
+    run: &Run<'_>,
+    found: &Loaded,
+    swarm: &mut Swarm,
+    watcher: &mut dyn Watcher,
+) -> Result<RunFiles> {
+    let behind = found.csv.iter().map(|position| position.behind(run.dir));
+    let cut = match behind.sum::<Result<u64>>()? {
+        0 => "",
+        _ => "; rows after it are cut off and made again",
+    };
+    let (dir, start) = (run.dir.display(), found.round);
+    watcher.note(format!("{dir}: goes on after round {start}{cut}"));
+    found.restore(swarm)?;
+    RunFiles::resume(run.dir, swarm.task_names(), &found.csv)
+}
+
+/// Writes the model of every agent, where the experiment wants them.
+fn export(wanted: bool, swarm: &Swarm, run: &Path) -> Result<()> {
+    for agent in swarm.agents().iter().filter(|_| wanted) {
+        let folder = run.join(MODELS).join(format!("agent-{}", agent.id()));
+        agent.member().export(&folder)?;
+    }
+    Ok(())
 }
 
 /// The mean over the agents that have such a number.
 fn mean_of(records: &[RoundRecord], of: fn(&RoundRecord) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = records.iter().filter_map(of).collect();
     (!values.is_empty()).then(|| mean(&values))
-}
-
-/// Updates in a row that were left out, an agent each.
-#[derive(Default)]
-struct BadUpdates(Vec<usize>);
-
-impl BadUpdates {
-    /// # Errors
-    /// When an agent has too many in a row.
-    fn look_at(
-        &mut self,
-        experiment: &Experiment,
-        records: &[RoundRecord],
-        swarm: &Swarm,
-        journal: &Journal,
-        watcher: &mut dyn Watcher,
-    ) -> Result<()> {
-        self.0.resize(records.len(), 0);
-        for ((count, record), agent) in self.0.iter_mut().zip(records).zip(swarm.agents()) {
-            if record.bad_updates == 0 {
-                *count = if record.steps > 0 { 0 } else { *count };
-                continue;
-            }
-            *count += 1;
-            let (round, number, most) =
-                (record.round, record.agent, experiment.train.max_bad_updates);
-            let batch = journal.bad_update(round, agent, swarm)?;
-            let note = format!(
-                "round {round}, agent {number}: loss or gradient is not finite, {} updates left out; the batch is in {}",
-                record.bad_updates,
-                batch.display()
-            );
-            ensure!(
-                *count <= most,
-                "{note}; {count} in a row, where train.max_bad_updates allows {most}: the step size may be too large"
-            );
-            watcher.note(note);
-        }
-        Ok(())
-    }
-}
-
-/// # Errors
-/// When the distributions that an agent generated from or its weights are not numbers any more.
-fn stop_if_diverged(records: &[RoundRecord], swarm: &Swarm) -> Result<()> {
-    let broken = swarm
-        .agents()
-        .iter()
-        .zip(records)
-        .find(|(agent, _)| !agent.is_sound());
-    if let Some((_, record)) = broken {
-        bail!(
-            "round {}, agent {}: a weight is not finite after the update; the step size may be too large",
-            record.round,
-            record.agent
-        );
-    }
-    for record in records {
-        let entropy = record.entropy.unwrap_or(0.0);
-        ensure!(
-            entropy.is_finite(),
-            "round {}, agent {}: its model gives logits that are not finite; the step size may be too large",
-            record.round,
-            record.agent
-        );
-    }
-    Ok(())
-}
-
-/// # Errors
-/// When a prompt was too long and the experiment does not allow that.
-fn stop_if_overlong(experiment: &Experiment, records: &[RoundRecord]) -> Result<()> {
-    let record = records.iter().find(|record| record.overlong_prompts > 0);
-    match record.filter(|_| experiment.generate.overlong_prompts == Overlong::Error) {
-        None => Ok(()),
-        Some(record) => bail!(
-            "round {}, agent {}: {} prompts are longer than generate.max_prompt_length or the model allows; \
-             generate.overlong_prompts = \"drop\" leaves them out",
-            record.round,
-            record.agent,
-            record.overlong_prompts
-        ),
-    }
 }
 
 /// Seconds of each phase of a round.

@@ -12,6 +12,7 @@ mod plain;
 mod rope;
 pub mod weights;
 
+pub use burn::tensor::Device;
 pub use cache::Cache;
 pub use config::{Error as ConfigError, ModelConfig};
 pub use decoder::Decoder;

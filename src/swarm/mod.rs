@@ -5,74 +5,28 @@
 
 mod admit;
 mod agent;
-mod bus;
-mod draw;
+mod balance;
+mod config;
+mod metrics;
 mod questions;
+mod selection;
 mod workers;
 
-pub use agent::Agent;
-pub use bus::Bus;
-pub use draw::{Selection, draw};
+pub use agent::{Agent, Seat};
+pub use balance::{Balance, Mix};
+pub use config::{QuestionStream, SwarmConfig};
+pub use metrics::RoundRecord;
 pub use questions::{Split, TaskWeights, Tasks, split_of};
 pub use rayon::ThreadPoolBuildError;
+pub use selection::{Selection, draw};
 pub use workers::Workers;
 
-use crate::model::weights;
-use crate::policy::{Decoding, Policy};
-use crate::record::RoundRecord;
-use crate::rollout::{AgentId, Question, ScaleRewards};
+use crate::bus::{Bus, Delivery};
+use crate::rollout::{AgentId, Question};
 use crate::seed::Seed;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use anyhow::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Rollouts of the training set: own (the paper's I) and drawn from the others (J).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mix {
-    /// Own rollouts a round.
-    pub local: usize,
-    /// Rollouts of others a round.
-    pub external: usize,
-}
-
-/// Where agents take their questions from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum QuestionStream {
-    /// Each agent asks its own (the paper's text).
-    Independent,
-    /// All agents ask the same (GenRL's code).
-    Shared,
-}
-
-/// What shapes a round.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SwarmConfig {
-    /// Own and external rollouts.
-    pub mix: Mix,
-    /// The rule of the draw.
-    pub selection: Selection,
-    /// How often own rollouts without signal are dropped and others asked for, in a round.
-    pub max_redraws: usize,
-    /// The question stream.
-    pub questions: QuestionStream,
-    /// Completions a question (the paper's L).
-    pub num_generations: usize,
-    /// How completions are decoded.
-    pub decoding: Decoding,
-    /// How advantages are scaled.
-    pub scale_rewards: ScaleRewards,
-    /// Held-out questions an evaluation.
-    pub eval_questions: usize,
-    /// An evaluation every so many rounds, the first and the last round included; 0 for none.
-    pub eval_every: u32,
-    /// Rounds in all.
-    pub rounds: u32,
-    /// Agents that are asked tasks in another proportion than the swarm: specialists.
-    pub specialists: BTreeMap<AgentId, TaskWeights>,
-}
 
 /// The parts of a round, for whoever watches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,15 +35,16 @@ pub enum Phase {
     Evaluate,
     /// Own questions are answered and scored, then published.
     Generate,
-    /// External rollouts are scored and drawn, policies updated.
+    /// External rollouts are scored and drawn, members updated.
     Learn,
 }
 
 /// Agents that learn side by side and share their rollouts.
 pub struct Swarm {
     agents: Vec<Agent>,
-    bus: Bus,
-    tasks: Tasks,
+    bus: Box<dyn Bus>,
+    tasks: Arc<Tasks>,
+    names: Vec<String>,
     config: SwarmConfig,
     held_out: Vec<Question>,
     root: Seed,
@@ -97,30 +52,25 @@ pub struct Swarm {
 }
 
 impl Swarm {
-    /// A swarm before its first round, an agent a policy. The held-out questions depend on the
-    /// tasks alone: they are the same for every agent, mix and seed.
+    /// A swarm before its first round, one agent per seat. The held-out questions depend on the
+    /// tasks alone: they are the same for every agent, arm and seed.
     pub fn new(
-        policies: Vec<Box<dyn Policy>>,
-        tasks: Tasks,
+        seats: Vec<Seat>,
+        bus: Box<dyn Bus>,
+        tasks: Arc<Tasks>,
         config: SwarmConfig,
         root: Seed,
         workers: Arc<Workers>,
     ) -> Self {
-        let agent =
-            |(i, policy)| Agent::new(AgentId(i as u16), policy, root.child("agent", i as u64));
+        let seed = |i: u64| Seed::new(0).child("held-out", i);
         let held_out = (0..config.eval_questions as u64)
-            .map(|i| {
-                tasks.question(
-                    tasks.weights(),
-                    Split::HeldOut,
-                    Seed::new(0).child("held-out", i),
-                )
-            })
+            .map(|i| tasks.question(tasks.weights(), Split::HeldOut, seed(i)))
             .collect();
-        let agents = policies.into_iter().enumerate().map(agent).collect();
+        let agent = |(i, seat)| Agent::new(AgentId(i as u16), seat, root.child("agent", i as u64));
         Self {
-            agents,
-            bus: Bus::default(),
+            agents: seats.into_iter().enumerate().map(agent).collect(),
+            bus,
+            names: tasks.names(),
             tasks,
             config,
             held_out,
@@ -134,24 +84,12 @@ impl Swarm {
         &self.agents
     }
 
-    /// Writes what the agents must remember to go on after a restart, each into its own of these empty
-    /// folders; returns the tokens that each has generated. All else follows from the seed and the round.
+    /// Lets a fresh swarm go on from what its members have written into these folders and from the
+    /// tokens that each agent has generated. All else follows from the seed and the round.
     ///
     /// # Errors
-    /// When a file cannot be written.
-    pub fn save(&self, dirs: &[PathBuf]) -> Result<Vec<u64>, weights::Error> {
-        self.agents
-            .iter()
-            .zip(dirs)
-            .map(|(agent, dir)| agent.save(dir))
-            .collect()
-    }
-
-    /// Goes on from there.
-    ///
-    /// # Errors
-    /// When a file cannot be read or belongs to another model.
-    pub fn restore(&mut self, dirs: &[PathBuf], num_tokens: &[u64]) -> Result<(), weights::Error> {
+    /// When a file cannot be read or belongs to another member.
+    pub fn restore(&mut self, dirs: &[PathBuf], num_tokens: &[u64]) -> Result<()> {
         let mut agents = self.agents.iter_mut().zip(dirs).zip(num_tokens);
         agents.try_for_each(|((agent, dir), tokens)| agent.restore(dir, *tokens))
     }
@@ -161,56 +99,51 @@ impl Swarm {
         &self.held_out
     }
 
-    /// The tasks that the agents are asked.
-    pub fn tasks(&self) -> &Tasks {
-        &self.tasks
+    /// The names of the tasks that the agents are asked.
+    pub fn task_names(&self) -> &[String] {
+        &self.names
     }
 
     /// One round, counted from 1: each agent asks and answers I questions and publishes them; draws
     /// J rollouts of the others; updates on all I + J. Where an evaluation is due it comes first, so
-    /// that it measures the policy that answers. `watch` is told when a phase begins.
-    pub fn step(&mut self, round: u32, mut watch: impl FnMut(Phase)) -> Vec<RoundRecord> {
-        let Self {
-            agents,
-            bus,
-            tasks,
-            config,
-            held_out,
-            root,
-            workers,
-        } = self;
-        let (tasks, config, root) = (&*tasks, &*config, *root);
+    /// that it measures the model that answers. `watch` is told when a phase begins.
+    ///
+    /// # Errors
+    /// When a member or the bus fails for good; the round then has not happened.
+    pub fn step(&mut self, round: u32, mut watch: impl FnMut(Phase)) -> Result<Vec<RoundRecord>> {
+        let (agents, bus, workers) = (&mut self.agents, &mut self.bus, &self.workers);
+        let (tasks, names, config, root) = (&*self.tasks, &self.names, &self.config, self.root);
 
-        let evaluations = if evaluates(config, round) {
+        let mut evaluations = vec![None; agents.len()];
+        if config.evaluates(round) {
             watch(Phase::Evaluate);
-            workers.map(agents, |agent| {
-                agent.evaluate(round, held_out, config, tasks)
-            })
-        } else {
-            vec![None; agents.len()]
-        };
+            let held_out = &self.held_out;
+            evaluations = all(workers.map(agents, |agent| agent.evaluate(round, held_out)))?;
+        }
 
         watch(Phase::Generate);
-        workers.map(agents, |agent| agent.generate(round, root, config, tasks));
-        bus.clear();
+        all(workers.map(agents, |agent| agent.generate(round, root, config, tasks)))?;
         for agent in agents.iter() {
-            bus.publish(agent.id(), &agent.shared());
+            bus.publish(agent.id(), round, agent.shared())?;
         }
 
         watch(Phase::Learn);
-        let bus = &*bus;
-        let mut records = workers.map(agents, |agent| {
-            agent.learn(round, root, config, tasks, &bus.of_others(agent.id()))
+        let pools = agents
+            .iter()
+            .map(|agent| bus.collect(agent.id(), round..=round));
+        let pools = all(pools.collect())?;
+        let mut readers: Vec<(&mut Agent, Vec<Delivery>)> = agents.iter_mut().zip(pools).collect();
+        let mut records = workers.map(&mut readers, |(agent, pool)| {
+            agent.learn(round, root, config, names, pool)
         });
         for (record, evaluation) in records.iter_mut().zip(evaluations) {
             record.eval_reward = evaluation;
         }
-        records
+        Ok(records)
     }
 }
 
-fn evaluates(config: &SwarmConfig, round: u32) -> bool {
-    let due = config.eval_every > 0
-        && ((round - 1).is_multiple_of(config.eval_every) || round == config.rounds);
-    due && config.eval_questions > 0
+/// All results, or the first error.
+fn all<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    results.into_iter().collect()
 }

@@ -3,10 +3,12 @@
 //! A question belongs to the held-out part or to training by the hash of its text, so the two can
 //! never share one, whatever the seeds and wherever the question comes from.
 
+use crate::reward::Verifiers;
 use crate::rollout::Question;
 use crate::seed::Seed;
-use crate::task::{Task, score_completion};
+use crate::task::Task;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// The two parts of all questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub fn split_of(question: &Question) -> Split {
 /// Questions drawn until one belongs to the wanted part.
 const ATTEMPTS: u64 = 10_000;
 
-/// How often each task is asked, in proportion: a weight a task.
+/// How often each task is asked, in proportion: one weight per task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskWeights(Vec<f64>);
 
@@ -59,12 +61,12 @@ impl TaskWeights {
 
 /// One task of the swarm and where its questions come from.
 struct Entry {
-    task: Box<dyn Task>,
+    task: Arc<dyn Task>,
     /// Given questions, by split; without them the task makes its own.
     given: Option<[Vec<Question>; 2]>,
 }
 
-/// The tasks of the swarm: who can verify what, and what is asked.
+/// The tasks of the swarm: what is asked, and who verifies it.
 pub struct Tasks {
     entries: Vec<Entry>,
     weights: TaskWeights,
@@ -74,8 +76,8 @@ impl Tasks {
     /// Tasks that make their own questions.
     ///
     /// # Panics
-    /// When there is not one weight a task, or no task.
-    pub fn new(tasks: Vec<Box<dyn Task>>, weights: TaskWeights) -> Self {
+    /// When there is not one weight per task, or no task.
+    pub fn new(tasks: Vec<Arc<dyn Task>>, weights: TaskWeights) -> Self {
         assert!(
             !tasks.is_empty() && tasks.len() == weights.0.len(),
             "a swarm needs a task, and each task a weight"
@@ -143,13 +145,9 @@ impl Tasks {
         given.chain(fresh)
     }
 
-    /// The score of a completion by this swarm's own verifiers; `None` when it lacks the task.
-    pub fn score(&self, question: &Question, completion: &str) -> Option<f64> {
-        let entry = self
-            .entries
-            .iter()
-            .find(|entry| entry.task.name() == question.task)?;
-        Some(score_completion(entry.task.as_ref(), question, completion))
+    /// The tasks' own verifiers, as a reward.
+    pub fn verifiers(&self) -> Verifiers {
+        Verifiers::new(self.entries.iter().map(|entry| Arc::clone(&entry.task)))
     }
 
     /// # Errors

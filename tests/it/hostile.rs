@@ -1,50 +1,41 @@
 //! An agent that publishes garbage of every kind, and the others that do not notice.
 
-use sapo::policy::{Decoding, Policy, ScriptedPolicy, TrainingRollout, UpdateStats};
-use sapo::record::RoundRecord;
-use sapo::rollout::{AgentId, Completion, FinishReason, Question, Rollout, ScaleRewards};
+use crate::swarm::{config, seat};
+use anyhow::Result;
+use sapo::bus::{Bus, Delivery, MemoryBus};
+use sapo::member::Scripted;
+use sapo::rollout::{AgentId, Completion, FinishReason, Question, Rollout};
 use sapo::seed::Seed;
-use sapo::swarm::{
-    Mix, QuestionStream, Selection, Swarm, SwarmConfig, TaskWeights, Tasks, Workers,
-};
+use sapo::swarm::{RoundRecord, Selection, Swarm, SwarmConfig, TaskWeights, Tasks, Workers};
 use sapo::task::Scoring;
 use sapo::task::catalog::{NAMES, TaskConfigs, build};
+use sapo::wire::Limits;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
-/// Shows the others what it likes instead of its rollouts.
-struct Liar(ScriptedPolicy, fn(&[Rollout]) -> Vec<Rollout>);
+/// The agent that shows the others what it likes instead of its rollouts.
+const LIAR: AgentId = AgentId(3);
 
-impl Policy for Liar {
-    fn complete(
+/// A bus on which one agent lies.
+struct LyingBus(MemoryBus, fn(&[Rollout]) -> Vec<Rollout>);
+
+impl Bus for LyingBus {
+    fn publish(
         &mut self,
-        questions: &[Question],
-        n: usize,
-        decoding: &Decoding,
-        seed: Seed,
-    ) -> Vec<Vec<Completion>> {
-        self.0.complete(questions, n, decoding, seed)
+        sender: AgentId,
+        round: u32,
+        mut rollouts: Vec<Arc<Rollout>>,
+    ) -> Result<()> {
+        if sender == LIAR {
+            let honest: Vec<Rollout> = rollouts.iter().map(|r| Rollout::clone(r)).collect();
+            rollouts = (self.1)(&honest).into_iter().map(Arc::new).collect();
+        }
+        self.0.publish(sender, round, rollouts)
     }
 
-    fn update(
-        &mut self,
-        training: &[TrainingRollout<'_>],
-        decoding: &Decoding,
-        seed: Seed,
-    ) -> UpdateStats {
-        self.0.update(training, decoding, seed)
-    }
-
-    fn share(&self, own: &[Rollout]) -> Vec<Rollout> {
-        (self.1)(own)
-    }
-
-    fn prompt_length(&self, question: &Question) -> Option<usize> {
-        self.0.prompt_length(question)
-    }
-
-    fn reencodes_differently(&self, completion: &Completion) -> bool {
-        self.0.reencodes_differently(completion)
+    fn collect(&mut self, reader: AgentId, rounds: RangeInclusive<u32>) -> Result<Vec<Delivery>> {
+        self.0.collect(reader, rounds)
     }
 }
 
@@ -95,9 +86,16 @@ fn garbage(own: &[Rollout]) -> Vec<Rollout> {
             ..honest.clone()
         },
     ];
-    // under another's name, a thousand times over
+    // under another's name, of another round, and the same one a thousand times over
+    let named = |change: &dyn Fn(&mut Rollout)| {
+        let mut rollout = honest.clone();
+        rollout.completions = vec![completion("<answer>1</answer>"); 2];
+        change(&mut rollout);
+        rollout
+    };
+    all.push(named(&|r| r.id.author = AgentId(0)));
+    all.push(named(&|r| r.id.round += 1));
     all.extend((0..1000).map(|_| Rollout {
-        author: AgentId(0),
         completions: Vec::new(),
         ..honest.clone()
     }));
@@ -144,7 +142,9 @@ fn mad(own: &[Rollout]) -> Vec<Rollout> {
                     answer: None,
                     ..rollout.question.clone()
                 },
-                completions: texts.iter().map(|text| completion(text)).collect(),
+                completions: (0..4)
+                    .map(|k| completion(texts[(4 * i + k) % texts.len()]))
+                    .collect(),
                 ..rollout.clone()
             }
         })
@@ -153,45 +153,32 @@ fn mad(own: &[Rollout]) -> Vec<Rollout> {
 
 /// Three rounds of honest agents and one that shows the others something else: the records of all.
 fn records(share: fn(&[Rollout]) -> Vec<Rollout>) -> Vec<RoundRecord> {
+    let task = |name: &&str| build(name, &TaskConfigs::default(), Scoring::ReasoningGym);
     let tasks = NAMES
         .iter()
-        .map(|name| build(name, &TaskConfigs::default(), Scoring::ReasoningGym).unwrap())
+        .map(|name| task(name).unwrap().into())
         .collect();
     let tasks = Tasks::new(tasks, TaskWeights::new(vec![1.0; NAMES.len()]).unwrap());
-    let mut policies: Vec<Box<dyn Policy>> = Vec::new();
-    policies.extend((0..3).map(|_| Box::new(ScriptedPolicy::with_skill(0.4)) as Box<dyn Policy>));
-    policies.push(Box::new(Liar(ScriptedPolicy::with_skill(0.4), share)));
     let config = SwarmConfig {
-        mix: Mix {
-            local: 4,
-            external: 4,
-        },
         selection: Selection::Uniform,
-        max_redraws: 0,
-        questions: QuestionStream::Independent,
         num_generations: 4,
-        decoding: Decoding {
-            temperature: 1.0,
-            top_k: 0,
-            top_p: 1.0,
-            max_completion_length: 200,
-        },
-        scale_rewards: ScaleRewards::Group,
         eval_questions: 4,
         eval_every: 1,
         rounds: 3,
-        specialists: BTreeMap::new(),
+        limits: Limits {
+            completions: 4,
+            ..config(4, 4).limits
+        },
+        ..config(4, 4)
     };
-    let mut swarm = Swarm::new(
-        policies,
-        tasks,
-        config,
-        Seed::new(3),
-        Workers::new(1).unwrap().into(),
-    );
-    (1..=3)
-        .flat_map(|round| swarm.step(round, |_| ()))
-        .collect()
+    let seats = (0..4)
+        .map(|_| seat(Scripted::with_skill(0.4), &tasks))
+        .collect();
+    let bus = Box::new(LyingBus(MemoryBus::default(), share));
+    let workers = Workers::new(1).unwrap().into();
+    let mut swarm = Swarm::new(seats, bus, tasks.into(), config, Seed::new(3), workers);
+    let step = |round| swarm.step(round, |_| ()).unwrap();
+    (1..=3).flat_map(step).collect()
 }
 
 #[test]
@@ -204,7 +191,7 @@ fn garbage_is_dropped_counted_and_changes_nothing_for_the_others() {
     };
     let (attacked, alone) = (others(garbage), others(nothing));
     assert!(
-        attacked.iter().all(|record| record.pool_dropped == 1010),
+        attacked.iter().all(|record| record.pool_dropped == 1012),
         "{}",
         attacked[0].pool_dropped
     );
@@ -241,9 +228,10 @@ fn mad_content_of_a_sane_size_does_no_harm() {
 #[test]
 fn nobody_gets_more_into_a_pool_than_a_round_has() {
     let flood = |own: &[Rollout]| {
-        let copy = |index| Rollout {
-            index,
-            ..own[0].clone()
+        let copy = |index| {
+            let mut copy = own[0].clone();
+            copy.id.index = index;
+            copy
         };
         let twice: Vec<Rollout> = own.iter().chain(own).cloned().collect();
         twice.into_iter().chain((100..200).map(copy)).collect()

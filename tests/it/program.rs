@@ -178,6 +178,38 @@ fn bad_experiments_are_named() {
     );
     check("seeds=[1,1]", &["seeds: found 1 twice"]);
     check(
+        "baseline=\"x\"",
+        &["baseline: found \"x\"", "8-0, 6-2, 4-4, 2-6"],
+    );
+    check(
+        "sweep={key=\"rounds\",values=[]}",
+        &["sweep.values", "empty"],
+    );
+    check(
+        "sweep={key=\"round\",values=[1]}",
+        &["arm 8-0,round=1", "unknown field `round`"],
+    );
+    check(
+        "sweep={key=\"rounds\",values=[0,1]}",
+        &["arm 8-0,rounds=0: rounds: found 0, expected at least 1"],
+    );
+    check(
+        "arm=[{name=\"a/b\",mix={local=1,external=0}}]",
+        &["arm[0].name: found \"a/b\""],
+    );
+    check(
+        "arm=[{name=\"a\",mix={local=1,external=0},seeds=[1]}]",
+        &["arm[0].seeds: found in an arm"],
+    );
+    check(
+        "arm=[{name=\"a\",rounds=1}]",
+        &["arm a: mix: missing, expected"],
+    );
+    check(
+        "arm=[{name=\"a\",mix={local=1,external=0}},{name=\"a\",rounds=1}]",
+        &["arm names: found \"a\" twice"],
+    );
+    check(
         "tasks.names=[\"chess\"]",
         &["unknown task \"chess\"", "basic_arithmetic"],
     );
@@ -473,7 +505,7 @@ fn the_plan_of_an_experiment_is_printed() {
     let text = String::from_utf8(output.stdout).unwrap();
     for word in [
         "8 agents",
-        "mix 8 / 0    512 completions a round",
+        "arm 8-0      150 rounds of 512 completions",
         "Adam",
         "memory",
         "cpu",

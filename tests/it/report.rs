@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sapo::record::RoundRecord;
+use sapo::swarm::RoundRecord;
 use tempfile::TempDir;
 
 const HEADER: &str =

@@ -1,16 +1,21 @@
-//! The round loop on scripted policies: who trains on what.
+//! The round on scripted members: who trains on what.
 
-use sapo::policy::{Decoding, Policy, ScriptedPolicy, Trained, TrainingRollout, UpdateStats};
-use sapo::record::RoundRecord;
-use sapo::rollout::{AgentId, Completion, Question, ScaleRewards};
+use anyhow::{Result, bail};
+use sapo::bus::{Bus, Delivery, MemoryBus};
+use sapo::member::{Asked, Learner, Responder, Scripted, Trained, Unreadable};
+use sapo::reward::Reward;
+use sapo::rollout::{
+    AgentId, Completion, Prompt, Question, Rollout, RolloutId, ScaleRewards, ScoredRollout,
+};
 use sapo::seed::Seed;
 use sapo::swarm::{
-    Bus, Mix, QuestionStream, Selection, Split, Swarm, SwarmConfig, TaskWeights, Tasks, Workers,
-    split_of,
+    Balance, Mix, QuestionStream, RoundRecord, Seat, Selection, Split, Swarm, SwarmConfig,
+    TaskWeights, Tasks, Workers, split_of,
 };
 use sapo::task::Scoring;
 use sapo::task::catalog::{TaskConfigs, build};
-use std::collections::BTreeMap;
+use sapo::wire::Limits;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
 type Log = Arc<Mutex<Vec<Trained>>>;
@@ -18,47 +23,49 @@ type Log = Arc<Mutex<Vec<Trained>>>;
 fn tasks() -> Tasks {
     let configs = TaskConfigs::default();
     let names = ["basic_arithmetic", "base_conversion"];
-    let tasks = names.map(|name| build(name, &configs, Scoring::Exact).unwrap());
+    let tasks = names.map(|name| build(name, &configs, Scoring::Exact).unwrap().into());
     Tasks::new(tasks.into(), TaskWeights::new(vec![1.0; 2]).unwrap())
 }
 
-fn config(local: usize, external: usize) -> SwarmConfig {
+pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
     SwarmConfig {
-        mix: Mix { local, external },
+        balance: Balance::fixed(Mix { local, external }),
         selection: Selection::NonzeroAdvantage,
         max_redraws: 0,
         questions: QuestionStream::Independent,
         num_generations: 8,
-        decoding: Decoding {
-            temperature: 1.0,
-            top_k: 0,
-            top_p: 1.0,
-            max_completion_length: 64,
-        },
         scale_rewards: ScaleRewards::Group,
         eval_questions: 16,
         eval_every: 2,
         rounds: 5,
-        specialists: BTreeMap::new(),
+        limits: Limits {
+            rollouts: local,
+            completions: 11,
+            completion_bytes: 1000,
+            question_bytes: 10_000,
+        },
     }
 }
 
-fn swarm(policies: Vec<ScriptedPolicy>, config: SwarmConfig, threads: usize) -> (Swarm, Vec<Log>) {
-    let logs = policies.iter().map(ScriptedPolicy::log).collect();
-    let boxed = policies
-        .into_iter()
-        .map(|p| Box::new(p) as Box<dyn Policy>)
-        .collect();
-    (
-        Swarm::new(
-            boxed,
-            tasks(),
-            config,
-            Seed::new(4),
-            Workers::new(threads).unwrap().into(),
-        ),
-        logs,
-    )
+/// A seat with the tasks' own verifiers and weights.
+pub(crate) fn seat(member: impl Responder + 'static, tasks: &Tasks) -> Seat {
+    Seat {
+        member: Box::new(member),
+        reward: Box::new(tasks.verifiers()),
+        tasks: tasks.weights().clone(),
+    }
+}
+
+fn seated(seats: Vec<Seat>, config: SwarmConfig, threads: usize) -> Swarm {
+    let workers = Workers::new(threads).unwrap().into();
+    let bus = Box::new(MemoryBus::default());
+    Swarm::new(seats, bus, tasks().into(), config, Seed::new(4), workers)
+}
+
+fn swarm(members: Vec<Scripted>, config: SwarmConfig, threads: usize) -> (Swarm, Vec<Log>) {
+    let logs = members.iter().map(Scripted::log).collect();
+    let seats = members.into_iter().map(|member| seat(member, &tasks()));
+    (seated(seats.collect(), config, threads), logs)
 }
 
 /// Records and logs of a run of agents with these skills.
@@ -68,13 +75,13 @@ fn run(
     rounds: u32,
     threads: usize,
 ) -> (Vec<RoundRecord>, Vec<Vec<Trained>>) {
-    let policies = skills
+    let members = skills
         .iter()
-        .map(|&skill| ScriptedPolicy::with_skill(skill))
+        .map(|&skill| Scripted::with_skill(skill))
         .collect();
-    let (mut swarm, logs) = swarm(policies, config, threads);
+    let (mut swarm, logs) = swarm(members, config, threads);
     let records = (1..=rounds)
-        .flat_map(|round| swarm.step(round, |_| ()))
+        .flat_map(|round| swarm.step(round, |_| ()).unwrap())
         .collect();
     (
         records,
@@ -99,21 +106,17 @@ fn every_mix_trains_on_i_own_and_j_external_and_never_its_own_as_anothers() {
             for trained in log {
                 let own = trained
                     .iter()
-                    .filter(|(author, ..)| usize::from(author.0) == agent)
+                    .filter(|(id, _)| usize::from(id.author.0) == agent)
                     .count();
                 assert_eq!((own, trained.len()), (local, local + external));
-                let mut names: Vec<_> = trained
-                    .iter()
-                    .map(|(author, index, _)| (*author, *index))
-                    .collect();
+                let mut names: Vec<_> = trained.iter().map(|(id, _)| *id).collect();
                 names.sort_unstable();
                 names.dedup();
                 assert_eq!(names.len(), trained.len(), "no rollout twice");
                 let external = trained
                     .iter()
-                    .filter(|(author, ..)| usize::from(author.0) != agent);
-                external
-                    .for_each(|(_, _, advantages)| assert!(advantages.iter().any(|a| *a != 0.0)));
+                    .filter(|(id, _)| usize::from(id.author.0) != agent);
+                external.for_each(|(_, advantages)| assert!(advantages.iter().any(|a| *a != 0.0)));
             }
         }
     }
@@ -128,7 +131,7 @@ fn own_rollouts_without_signal_are_asked_anew_and_their_rewards_still_count() {
     let (records, logs) = run(&[0.1; 2], redrawn, 6, 1);
     assert!(logs.iter().flatten().all(|trained| trained.len() == 4));
     let signals = logs.iter().flatten().flatten();
-    signals.for_each(|(_, _, advantages)| assert!(advantages.iter().any(|a| *a != 0.0)));
+    signals.for_each(|(_, advantages)| assert!(advantages.iter().any(|a| *a != 0.0)));
     assert!(
         records.iter().any(|record| record.completions > 8 * 4),
         "some groups had no signal"
@@ -169,36 +172,6 @@ fn threads_do_not_matter() {
     let one = run(&skills, config(3, 3), 3, 1);
     assert_eq!(one, run(&skills, config(3, 3), 3, 2));
     assert_eq!(one, run(&skills, config(3, 3), 3, 4));
-}
-
-#[test]
-fn the_order_of_publishing_does_not_matter() {
-    let (swarm, _) = {
-        let (mut swarm, logs) = swarm(
-            (0..3).map(|_| ScriptedPolicy::with_skill(0.5)).collect(),
-            config(2, 2),
-            1,
-        );
-        swarm.step(1, |_| ());
-        (swarm, logs)
-    };
-    let pool = |order: &[usize]| {
-        let mut bus = Bus::default();
-        order
-            .iter()
-            .for_each(|&i| bus.publish(swarm.agents()[i].id(), swarm.agents()[i].own()));
-        bus.of_others(swarm.agents()[0].id())
-            .into_iter()
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(pool(&[0, 1, 2]), pool(&[2, 0, 1]));
-    assert_eq!(pool(&[1, 2]).len(), 4);
-    assert!(
-        pool(&[0, 1, 2])
-            .iter()
-            .all(|r| r.rewards.is_empty() && r.completions[0].tokens.is_empty())
-    );
 }
 
 #[test]
@@ -256,7 +229,7 @@ fn a_round_in_which_nobody_learns_is_visible() {
     assert!(
         logs[0][0]
             .iter()
-            .all(|(_, _, advantages)| advantages.iter().all(|a| *a == 0.0))
+            .all(|(_, advantages)| advantages.iter().all(|a| *a == 0.0))
     );
 }
 
@@ -271,7 +244,7 @@ fn groups_of_one_have_no_signal_and_groups_of_any_length_are_legal() {
         assert!(
             logs[0][0]
                 .iter()
-                .all(|(_, _, advantages)| advantages.len() == length)
+                .all(|(_, advantages)| advantages.len() == length)
         );
         if length == 1 {
             assert!(
@@ -316,21 +289,21 @@ fn rewards_are_recomputed_from_what_was_said() {
 #[test]
 fn question_streams_are_shared_or_independent() {
     let texts = |questions: QuestionStream| {
-        let policies = (0..3).map(|_| ScriptedPolicy::with_skill(0.5)).collect();
+        let members = (0..3).map(|_| Scripted::with_skill(0.5)).collect();
         let (mut swarm, _) = swarm(
-            policies,
+            members,
             SwarmConfig {
                 questions,
                 ..config(6, 0)
             },
             1,
         );
-        swarm.step(1, |_| ());
+        swarm.step(1, |_| ()).unwrap();
         let of = |i: usize| {
             swarm.agents()[i]
                 .own()
                 .iter()
-                .map(|r| r.question.text.clone())
+                .map(|r| r.rollout.question.text.clone())
                 .collect::<Vec<_>>()
         };
         [of(0), of(1), of(2)]
@@ -351,14 +324,10 @@ fn question_streams_are_shared_or_independent() {
 #[test]
 fn held_out_questions_are_the_same_for_all_and_never_trained_on() {
     let make = |seed: u64, local: usize| {
-        let policies: Vec<Box<dyn Policy>> = vec![Box::new(ScriptedPolicy::with_skill(0.5))];
-        Swarm::new(
-            policies,
-            tasks(),
-            config(local, 0),
-            Seed::new(seed),
-            Workers::new(1).unwrap().into(),
-        )
+        let seats = vec![seat(Scripted::with_skill(0.5), &tasks())];
+        let workers = Workers::new(1).unwrap().into();
+        let (bus, config) = (Box::new(MemoryBus::default()), config(local, 0));
+        Swarm::new(seats, bus, tasks().into(), config, Seed::new(seed), workers)
     };
     let mut first = make(1, 8);
     assert_eq!(first.held_out(), make(2, 3).held_out());
@@ -369,70 +338,55 @@ fn held_out_questions_are_the_same_for_all_and_never_trained_on() {
             .all(|q| split_of(q) == Split::HeldOut)
     );
     for round in 1..=20 {
-        first.step(round, |_| ());
+        first.step(round, |_| ()).unwrap();
         assert!(
             first.agents()[0]
                 .own()
                 .iter()
-                .all(|r| split_of(&r.question) == Split::Training)
+                .all(|r| split_of(&r.rollout.question) == Split::Training)
         );
     }
 }
 
 /// Gives every question so many completions, whatever was asked for.
-struct Groups(ScriptedPolicy, usize);
+struct Groups(Scripted, usize);
 
-impl Policy for Groups {
+impl Responder for Groups {
+    fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable> {
+        self.0.prompt(question)
+    }
+
     fn complete(
         &mut self,
-        questions: &[Question],
+        asked: &[Asked<'_>],
         _: usize,
-        decoding: &Decoding,
         seed: Seed,
-    ) -> Vec<Vec<Completion>> {
-        self.0.complete(questions, self.1, decoding, seed)
-    }
-
-    fn update(
-        &mut self,
-        training: &[TrainingRollout<'_>],
-        decoding: &Decoding,
-        seed: Seed,
-    ) -> UpdateStats {
-        self.0.update(training, decoding, seed)
-    }
-
-    fn prompt_length(&self, question: &Question) -> Option<usize> {
-        self.0.prompt_length(question)
+    ) -> Result<Vec<Vec<Completion>>> {
+        self.0.complete(asked, self.1, seed)
     }
 
     fn reencodes_differently(&self, completion: &Completion) -> bool {
         self.0.reencodes_differently(completion)
+    }
+
+    fn learner(&mut self) -> Option<&mut dyn Learner> {
+        self.0.learner()
     }
 }
 
 #[test]
 fn agents_may_answer_in_groups_of_different_length() {
     let lengths = [2, 8, 0, 1, 5];
-    let policies: Vec<_> = lengths
-        .iter()
-        .map(|_| ScriptedPolicy::with_skill(0.5))
-        .collect();
-    let log = policies[2].log();
-    let boxed = policies
+    let members: Vec<_> = lengths.iter().map(|_| Scripted::with_skill(0.5)).collect();
+    let log = members[2].log();
+    let groups = members
         .into_iter()
         .zip(lengths)
-        .map(|(p, n)| Box::new(Groups(p, n)) as Box<dyn Policy>)
-        .collect();
-    let mut swarm = Swarm::new(
-        boxed,
-        tasks(),
-        config(3, 9),
-        Seed::new(4),
-        Workers::new(2).unwrap().into(),
-    );
+        .map(|(member, n)| Groups(member, n));
+    let seats = groups.map(|member| seat(member, &tasks())).collect();
+    let mut swarm = seated(seats, config(3, 9), 2);
     let records: Vec<RoundRecord> = (1..=3)
-        .flat_map(|round| swarm.step(round, |_| ()))
+        .flat_map(|round| swarm.step(round, |_| ()).unwrap())
         .collect();
     let silent: Vec<_> = records.iter().filter(|r| r.agent == 2).collect();
     assert!(
@@ -442,7 +396,7 @@ fn agents_may_answer_in_groups_of_different_length() {
     );
     let learned = log.lock().unwrap();
     let drawn: std::collections::HashSet<usize> =
-        learned.iter().flatten().map(|(.., a)| a.len()).collect();
+        learned.iter().flatten().map(|(_, a)| a.len()).collect();
     assert!(
         drawn.len() > 1 && drawn.is_subset(&[2, 8, 5].into()),
         "groups of one have no signal: {drawn:?}"
@@ -455,13 +409,13 @@ fn rollouts_of_the_same_question_stay_apart() {
         questions: QuestionStream::Shared,
         ..config(4, 4)
     };
-    let policies = (0..4).map(|_| ScriptedPolicy::with_skill(0.5)).collect();
-    let (mut swarm, logs) = swarm(policies, shared, 2);
-    swarm.step(1, |_| ());
+    let members = (0..4).map(|_| Scripted::with_skill(0.5)).collect();
+    let (mut swarm, logs) = swarm(members, shared, 2);
+    swarm.step(1, |_| ()).unwrap();
     let own = |agent: usize| swarm.agents()[agent].own()[0].clone();
-    assert_eq!(own(0).question, own(1).question);
+    assert_eq!(own(0).rollout.question, own(1).rollout.question);
     assert_ne!(own(0).rewards, own(1).rewards, "agents answer differently");
-    for (_, _, advantages) in &logs[0].lock().unwrap()[0] {
+    for (_, advantages) in &logs[0].lock().unwrap()[0] {
         assert_eq!(advantages.len(), 8);
         assert!(
             advantages.iter().sum::<f64>().abs() < 1e-9,
@@ -496,16 +450,16 @@ fn evaluations_come_first_every_so_often_and_last() {
 #[test]
 fn the_record_can_be_recomputed_from_the_rollouts() {
     let (mut swarm, _) = swarm(
-        (0..3).map(|_| ScriptedPolicy::with_skill(0.5)).collect(),
+        (0..3).map(|_| Scripted::with_skill(0.5)).collect(),
         config(4, 2),
         1,
     );
-    for record in swarm.step(1, |_| ()) {
+    for record in swarm.step(1, |_| ()).unwrap() {
         let own = swarm.agents()[usize::from(record.agent)].own();
         let rewards: Vec<f64> = own.iter().flat_map(|r| r.rewards.clone()).collect();
         let tokens: Vec<usize> = own
             .iter()
-            .flat_map(|r| r.completions.iter().map(|c| c.tokens.len()))
+            .flat_map(|r| r.rollout.completions.iter().map(|c| c.tokens.len()))
             .collect();
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         assert_eq!(record.own_reward, Some(mean(&rewards)));
@@ -515,7 +469,7 @@ fn the_record_can_be_recomputed_from_the_rollouts() {
         );
         let prompts: usize = own
             .iter()
-            .map(|r| r.question.text.chars().count() * r.completions.len())
+            .map(|r| r.prompt.tokens.len() * r.rollout.completions.len())
             .sum();
         assert_eq!(
             record.num_tokens,
@@ -531,22 +485,18 @@ fn the_record_can_be_recomputed_from_the_rollouts() {
 
 #[test]
 fn specialists_are_asked_their_own_tasks_and_verify_all() {
-    let specialists = BTreeMap::from([(AgentId(1), TaskWeights::new(vec![0.0, 1.0]).unwrap())]);
-    let policies = (0..2).map(|_| ScriptedPolicy::with_skill(0.5)).collect();
-    let (mut swarm, logs) = swarm(
-        policies,
-        SwarmConfig {
-            specialists,
-            ..config(8, 4)
-        },
-        1,
-    );
-    let records = swarm.step(1, |_| ());
+    let members: Vec<Scripted> = (0..2).map(|_| Scripted::with_skill(0.5)).collect();
+    let logs: Vec<Log> = members.iter().map(Scripted::log).collect();
+    let seats = members.into_iter().map(|member| seat(member, &tasks()));
+    let mut seats: Vec<Seat> = seats.collect();
+    seats[1].tasks = TaskWeights::new(vec![0.0, 1.0]).unwrap();
+    let mut swarm = seated(seats, config(8, 4), 1);
+    let records = swarm.step(1, |_| ()).unwrap();
     let asked = |agent: usize| -> std::collections::BTreeSet<String> {
         swarm.agents()[agent]
             .own()
             .iter()
-            .map(|r| r.question.task.to_string())
+            .map(|r| r.rollout.question.task.to_string())
             .collect()
     };
     assert_eq!(asked(0).len(), 2);
@@ -583,4 +533,214 @@ fn given_questions_are_asked_instead_of_fresh_ones() {
             .unwrap_err()
             .contains("0 held-out questions")
     );
+}
+
+/// Cannot read questions in which a digit stands.
+struct Picky(Scripted, char);
+
+impl Responder for Picky {
+    fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable> {
+        if question.text.contains(self.1) {
+            return Err(Unreadable::TooLong { tokens: 2, most: 1 });
+        }
+        self.0.prompt(question)
+    }
+
+    fn complete(
+        &mut self,
+        asked: &[Asked<'_>],
+        n: usize,
+        seed: Seed,
+    ) -> Result<Vec<Vec<Completion>>> {
+        self.0.complete(asked, n, seed)
+    }
+
+    fn reencodes_differently(&self, completion: &Completion) -> bool {
+        self.0.reencodes_differently(completion)
+    }
+
+    fn learner(&mut self) -> Option<&mut dyn Learner> {
+        self.0.learner()
+    }
+}
+
+#[test]
+fn what_an_agent_cannot_read_is_left_out_before_the_draw() {
+    let picky = Picky(Scripted::with_skill(0.5), '7');
+    let log = picky.0.log();
+    let mut seats = vec![seat(picky, &tasks())];
+    seats.extend((0..7).map(|_| seat(Scripted::with_skill(0.5), &tasks())));
+    let mut swarm = seated(seats, config(4, 6), 1);
+    for round in 1..=5 {
+        let record = swarm.step(round, |_| ()).unwrap().remove(0);
+        assert!(record.pool_dropped > 0, "some cannot be read: {record:?}");
+        assert_eq!(
+            record.external_groups, 6,
+            "and others are drawn in their place"
+        );
+    }
+    let drawn = log.lock().unwrap();
+    let foreign = |set: &Trained| set.iter().filter(|(id, _)| id.author != AgentId(0)).count();
+    assert!(drawn.iter().all(|set| foreign(set) == 6));
+}
+
+/// Answers nothing, and says why.
+struct Broken;
+
+impl Responder for Broken {
+    fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable> {
+        Scripted::with_skill(0.0).prompt(question)
+    }
+
+    fn complete(&mut self, _: &[Asked<'_>], _: usize, _: Seed) -> Result<Vec<Vec<Completion>>> {
+        bail!("it is asleep")
+    }
+
+    fn reencodes_differently(&self, _: &Completion) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_member_that_fails_is_an_error_and_no_panic() {
+    let seats = vec![
+        seat(Scripted::with_skill(0.5), &tasks()),
+        seat(Broken, &tasks()),
+    ];
+    let error = seated(seats, config(2, 2), 2).step(1, |_| ()).unwrap_err();
+    assert!(format!("{error:#}").contains("it is asleep"));
+    struct Refusing;
+    impl Responder for Refusing {
+        fn prompt(&self, _: &Question) -> Result<Prompt, Unreadable> {
+            Err(Unreadable::Refused("chat_template.jinja: no".into()))
+        }
+        fn complete(&mut self, _: &[Asked<'_>], _: usize, _: Seed) -> Result<Vec<Vec<Completion>>> {
+            Ok(Vec::new())
+        }
+        fn reencodes_differently(&self, _: &Completion) -> bool {
+            false
+        }
+    }
+    // a refused template is no prompt that is too long
+    let error = seated(vec![seat(Refusing, &tasks())], config(2, 0), 1).step(1, |_| ());
+    let text = format!("{:#}", error.unwrap_err());
+    assert!(
+        text.contains("agent 0") && text.contains("chat_template.jinja: no"),
+        "{text}"
+    );
+}
+
+/// A bus that breaks in a round.
+struct Breaking(MemoryBus, u32);
+
+impl Bus for Breaking {
+    fn publish(&mut self, sender: AgentId, round: u32, rollouts: Vec<Arc<Rollout>>) -> Result<()> {
+        self.0.publish(sender, round, rollouts)
+    }
+
+    fn collect(&mut self, reader: AgentId, rounds: RangeInclusive<u32>) -> Result<Vec<Delivery>> {
+        if rounds.contains(&self.1) {
+            bail!("the bus is away");
+        }
+        self.0.collect(reader, rounds)
+    }
+}
+
+#[test]
+fn a_bus_that_fails_is_an_error() {
+    let seats = (0..2)
+        .map(|_| seat(Scripted::with_skill(0.5), &tasks()))
+        .collect();
+    let (bus, workers) = (
+        Box::new(Breaking(MemoryBus::default(), 2)),
+        Workers::new(1).unwrap(),
+    );
+    let root = Seed::new(4);
+    let mut swarm = Swarm::new(
+        seats,
+        bus,
+        tasks().into(),
+        config(2, 2),
+        root,
+        workers.into(),
+    );
+    assert!(swarm.step(1, |_| ()).is_ok());
+    let error = swarm.step(2, |_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "the bus is away");
+}
+
+/// Answers and never learns.
+struct Frozen(Scripted);
+
+impl Responder for Frozen {
+    fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable> {
+        self.0.prompt(question)
+    }
+
+    fn complete(
+        &mut self,
+        asked: &[Asked<'_>],
+        n: usize,
+        seed: Seed,
+    ) -> Result<Vec<Vec<Completion>>> {
+        self.0.complete(asked, n, seed)
+    }
+
+    fn reencodes_differently(&self, completion: &Completion) -> bool {
+        self.0.reencodes_differently(completion)
+    }
+}
+
+/// Finds good what the verifiers find bad.
+struct Contrary(Box<dyn Reward>);
+
+impl Reward for Contrary {
+    fn score(&mut self, question: &Question, completions: &[Completion]) -> Option<Vec<f64>> {
+        let rewards = self.0.score(question, completions)?;
+        Some(rewards.into_iter().map(|reward| 1.0 - reward).collect())
+    }
+}
+
+#[test]
+fn members_of_several_kinds_and_tastes_stand_in_one_swarm() {
+    let frozen = Frozen(Scripted::with_skill(0.5));
+    let (frozen_log, contrary) = (frozen.0.log(), Scripted::with_skill(1.0));
+    let contrary_log = contrary.log();
+    let mut seats = vec![seat(frozen, &tasks()), seat(contrary, &tasks())];
+    let verifiers = std::mem::replace(&mut seats[1].reward, Box::new(tasks().verifiers()));
+    seats[1].reward = Box::new(Contrary(verifiers));
+    let records = seated(seats, config(4, 4), 1).step(1, |_| ()).unwrap();
+    assert!(
+        frozen_log.lock().unwrap().is_empty(),
+        "it draws and does not learn"
+    );
+    assert!(records[0].steps == 0 && records[0].own_groups == 4);
+    // all its answers are right, which it does not like
+    assert_eq!(records[1].own_reward, Some(0.0));
+    let learned = &contrary_log.lock().unwrap()[0];
+    let rollouts: Vec<RolloutId> = learned.iter().map(|(id, _)| *id).collect();
+    assert!(
+        rollouts.iter().any(|id| id.author == AgentId(0)),
+        "{rollouts:?}"
+    );
+}
+
+#[test]
+fn own_and_foreign_rollouts_are_read_once_and_carry_their_prompt() {
+    let (mut swarm, _) = swarm(vec![Scripted::with_skill(0.5)], config(2, 0), 1);
+    swarm.step(1, |_| ()).unwrap();
+    let own: &[ScoredRollout] = swarm.agents()[0].own();
+    let id = |index| RolloutId {
+        author: AgentId(0),
+        round: 1,
+        index,
+    };
+    assert_eq!([own[0].rollout.id, own[1].rollout.id], [0, 1].map(id));
+    let text: String = own[0]
+        .prompt
+        .tokens
+        .iter()
+        .filter_map(|t| char::from_u32(*t))
+        .collect();
+    assert_eq!(text, own[0].rollout.question.text);
 }

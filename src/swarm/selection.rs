@@ -2,6 +2,7 @@
 //!
 //! A rule sees the rewards that the reader itself gave, and answers with positions in the pool.
 
+use crate::rollout::AgentId;
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +22,12 @@ pub enum Selection {
 }
 
 /// Positions in the pool of the `count` rollouts drawn, in ascending order. `rewards` and `authors`
-/// hold an entry a rollout of the pool; `arrival` seeds what must be the same for all readers of
+/// hold one entry per rollout of the pool; `arrival` seeds what must be the same for all readers of
 /// the round, `seed` what is the reader's own.
 pub fn draw(
     selection: Selection,
     rewards: &[&[f64]],
-    authors: &[u16],
+    authors: &[AgentId],
     count: usize,
     arrival: Seed,
     seed: Seed,
@@ -35,7 +36,7 @@ pub fn draw(
     let mut pool: Vec<usize> = (0..rewards.len()).collect();
     match selection {
         Selection::NonzeroAdvantage => {
-            pool.retain(|&i| rewards[i].iter().any(|r| *r != rewards[i][0]))
+            pool.retain(|&i| rewards[i].iter().any(|r| *r != rewards[i][0]));
         }
         Selection::TopReward => pool.retain(|&i| total(i) != 0.0),
         Selection::Uniform | Selection::First => {}
@@ -43,7 +44,7 @@ pub fn draw(
     if selection == Selection::First {
         let rank = |i: usize| {
             arrival
-                .child("agent", u64::from(authors[i]))
+                .child("agent", u64::from(authors[i].0))
                 .rng()
                 .below(u64::MAX)
         };
@@ -70,7 +71,7 @@ mod tests {
             .map(|&t| (0..8).map(|i| f64::from(u8::from(i < t))).collect())
             .collect();
         let rewards: Vec<&[f64]> = groups.iter().map(Vec::as_slice).collect();
-        let authors: Vec<u16> = (0..totals.len()).map(|i| i as u16 / 2).collect();
+        let authors: Vec<AgentId> = (0..totals.len()).map(|i| AgentId(i as u16 / 2)).collect();
         draw(
             selection,
             &rewards,

@@ -2,16 +2,16 @@
 //!
 //! The folder is written beside its place and moved there when it is whole.
 
-use super::device::Device;
+use super::base_model_score::Measured;
 use super::recipe::{Content, Recipe};
-use crate::learn::{Decoding, Example, Optimizer, OptimizerConfig, generate, sft};
+use crate::learn::{Example, Optimizer, OptimizerConfig, sft};
 use crate::model::weights::{self, Dtype};
-use crate::model::{Decoder, ModelConfig};
-use crate::rollout::{FinishReason, Question, mean};
+use crate::model::{Decoder, Device, ModelConfig};
+use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use crate::swarm::{Split, Tasks, Workers};
+use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
-use crate::task::{Scoring, extract_answer};
 use crate::tokenizer::{self, Tokenizer};
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
@@ -29,27 +29,12 @@ pub struct Outcome {
     pub parameters: usize,
 }
 
-/// What a model does at temperature 1.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Name of each task and its mean exact score.
-    pub tasks: Vec<(String, f64)>,
-    /// Mean exact score over all tasks.
-    pub reward: f64,
-    /// Share of completions that end by themselves.
-    pub ended: f64,
-    /// Share of completions with an answer within tags.
-    pub tagged: f64,
-    /// Share of those that are right.
-    pub right_in_tags: f64,
-}
-
 impl Recipe {
     /// Makes the model and writes its folder. `watch` is told the step and the loss.
     ///
     /// # Errors
     /// When a file cannot be written or the parts do not fit together.
-    pub fn cook(
+    pub fn pretrain(
         &self,
         device: &Device,
         workers: &Workers,
@@ -61,28 +46,17 @@ impl Recipe {
         let dir = beside.path();
         self.write_tokenizer(&tasks, seed.child("tokenizer", 0), dir)?;
         let tokenizer = Tokenizer::load(dir)?;
-        let eos = tokenizer
-            .token_id(tokenizer::END_OF_TEXT)
-            .context("the tokenizer has its end token")?;
+        let eos = tokenizer.token_id(tokenizer::END_OF_TEXT);
+        let eos = eos.context("the tokenizer has its end token")?;
         let config = self.model_config(tokenizer.vocab_size(), eos)?;
         let mut model = weights::random(&config, seed.child("weights", 0), device);
         let mut optimizer = Optimizer::new(self.optimizer());
         for step in 0..self.train.steps {
             optimizer.set_learning_rate(self.learning_rate(step));
-            let mut examples =
-                self.examples(&tasks, &tokenizer, eos, seed.child("step", step as u64))?;
-            examples.sort_by_key(|example| example.prompt.len());
-            let tokens = examples.iter().map(|e| e.completion.len()).sum();
-            let size = examples.len().div_ceil(SHARDS);
-            let mut shards: Vec<&mut [Example]> = examples.chunks_mut(size).collect();
-            let forks: Vec<Decoder> = shards.iter().map(|_| model.clone()).collect();
-            let mut work: Vec<_> = shards.iter_mut().zip(forks).collect();
-            let parts = workers.map(&mut work, |(shard, model)| {
-                sft::gradients(model, shard, tokens)
-            });
-            let loss = parts.iter().map(|(loss, _)| loss).sum();
-            let gradients = sft::sum(&model, parts.into_iter().map(|(_, gradients)| gradients));
-            model = optimizer.step(model, gradients).0;
+            let seed = seed.child("step", step as u64);
+            let examples = self.examples(&tasks, &tokenizer, eos, seed)?;
+            let loss;
+            (model, loss) = train_step(model, &mut optimizer, examples, workers);
             watch(step + 1, loss);
         }
         weights::save(&model, dir, |_| Dtype::F32)?;
@@ -101,12 +75,13 @@ impl Recipe {
 
     /// A folder beside the one to make, gone again if the making fails.
     fn beside(&self) -> Result<tempfile::TempDir> {
-        std::fs::create_dir_all(&self.out)
-            .with_context(|| format!("{}: cannot be made", self.out.display()))?;
+        let out = self.out.display();
+        let made = std::fs::create_dir_all(&self.out);
+        made.with_context(|| format!("{out}: cannot be made"))?;
         let make = tempfile::Builder::new()
             .prefix(".making-")
             .tempdir_in(&self.out);
-        make.with_context(|| format!("{}: cannot be written", self.out.display()))
+        make.with_context(|| format!("{out}: cannot be written"))
     }
 
     fn move_from(&self, dir: &Path) -> Result<()> {
@@ -117,8 +92,8 @@ impl Recipe {
             "model.safetensors",
         ] {
             let to = self.out.join(name);
-            std::fs::rename(dir.join(name), &to)
-                .with_context(|| format!("{}: cannot be written", to.display()))?;
+            let moved = std::fs::rename(dir.join(name), &to);
+            moved.with_context(|| format!("{}: cannot be written", to.display()))?;
         }
         Ok(())
     }
@@ -128,27 +103,19 @@ impl Recipe {
     fn write_tokenizer(&self, tasks: &Tasks, seed: Seed, dir: &Path) -> Result<()> {
         let mut rng = seed.child("forms", 0).rng();
         let own = |i: usize| {
-            let question = tasks.question(
-                tasks.weights(),
-                Split::Training,
-                seed.child("text", i as u64),
-            );
-            let answer = self.answer(&question, tasks, seed.child("guess", i as u64), &mut rng);
+            let seed = |label| seed.child(label, i as u64);
+            let question = tasks.question(tasks.weights(), Split::Training, seed("text"));
+            let answer = self.answer(&question, tasks, seed("guess"), &mut rng);
             format!("{}\n{answer}", question.text)
         };
         let mut texts: Vec<String> = (0..self.tokenizer_texts / 2).map(own).collect();
-        let all: Result<Vec<_>, String> = catalog::NAMES
-            .iter()
-            .map(|name| catalog::build(name, &TaskConfigs::default(), Scoring::Exact))
-            .collect();
+        let default = |name: &&str| catalog::build(name, &TaskConfigs::default(), Scoring::Exact);
+        let all: Result<Vec<_>, String> = catalog::NAMES.iter().map(default).collect();
         let all = all.map_err(|e| anyhow!(e))?;
         for i in 0..self.tokenizer_texts / 2 {
             let question = all[i % all.len()].question(seed.child("default", i as u64));
-            texts.push(format!(
-                "{}\n{}",
-                question.text,
-                question.answer.unwrap_or_default()
-            ));
+            let answer = question.answer.unwrap_or_default();
+            texts.push(format!("{}\n{answer}", question.text));
         }
         tokenizer::train(&texts, self.vocab_size, dir)?;
         let config = serde_json::json!({
@@ -186,7 +153,8 @@ impl Recipe {
 
     fn learning_rate(&self, step: usize) -> f64 {
         let done = step as f64 / self.train.steps as f64;
-        self.train.learning_rate * (0.1 + 0.9 * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
+        let cosine = 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
+        self.train.learning_rate * (0.1 + 0.9 * cosine)
     }
 
     fn examples(
@@ -199,21 +167,16 @@ impl Recipe {
         let mut rng = seed.child("forms", 0).rng();
         let mut examples = Vec::new();
         for i in 0..self.train.questions as u64 {
-            let question =
-                tasks.question(tasks.weights(), Split::Training, seed.child("question", i));
+            let seed_of = seed.child("question", i);
+            let question = tasks.question(tasks.weights(), Split::Training, seed_of);
             let prompt = tokenizer.prompt(None, &question.text)?;
             for j in 0..self.train.answers as u64 {
-                let text = self.answer(
-                    &question,
-                    tasks,
-                    seed.child("guess", i * 1000 + j),
-                    &mut rng,
-                );
+                let guess = seed.child("guess", i * 1000 + j);
+                let text = self.answer(&question, tasks, guess, &mut rng);
                 let mut completion = tokenizer.encode_completion(&text);
                 completion.push(eos);
-                let prompt = prompt.clone();
                 examples.push(Example {
-                    prompt,
+                    prompt: prompt.clone(),
                     completion,
                     advantage: 1.0,
                     truncated: false,
@@ -234,11 +197,11 @@ impl Recipe {
         });
         let form = chosen.unwrap_or(&self.forms[0]);
         let other = || {
-            let mut others = (0..)
-                .map(|i| tasks.question(tasks.weights(), Split::Training, guess.child("other", i)));
-            others
-                .find(|other| other.task == question.task)
-                .and_then(|other| right_answer(&other))
+            let seed = |i| guess.child("other", i);
+            let mut others =
+                (0..).map(|i| tasks.question(tasks.weights(), Split::Training, seed(i)));
+            let other = others.find(|other| other.task == question.task);
+            other.and_then(|other| right_answer(&other))
         };
         let answer = match form.content {
             Content::Right => right_answer(question),
@@ -247,90 +210,34 @@ impl Recipe {
         };
         form.text.replace("{answer}", &answer.unwrap_or_default())
     }
+}
 
-    fn measure(
-        &self,
-        model: &Decoder,
-        split: Split,
-        tasks: &Tasks,
-        tokenizer: &Tokenizer,
-        eos: u32,
-    ) -> Result<Measured> {
-        let seed = Seed::new(self.seed).child("measure", 0);
-        let max_completion_length = self.train.max_completion_length;
-        let decoding = Decoding {
-            temperature: 1.0,
-            top_k: 0,
-            top_p: 1.0,
-            max_completion_length,
-        };
-        let question = |i: u64| tasks.question(tasks.weights(), split, seed.child("question", i));
-        let questions: Vec<Question> = (0..self.train.eval_questions as u64)
-            .map(question)
-            .collect();
-        let (mut scores, mut ended, mut tagged) = (Vec::new(), Vec::new(), Vec::new());
-        for (chunk, questions) in questions.chunks(64).enumerate() {
-            let prompts = questions
-                .iter()
-                .map(|q| tokenizer.prompt(None, &q.text))
-                .collect::<Result<Vec<_>, _>>()?;
-            let groups = generate(
-                model,
-                &prompts,
-                8,
-                &decoding,
-                &[eos],
-                seed.child("generate", chunk as u64),
-            );
-            let pairs = questions
-                .iter()
-                .zip(groups)
-                .flat_map(|(q, group)| group.into_iter().map(move |g| (q, g)));
-            for (question, generated) in pairs {
-                let ids: Vec<u32> = generated
-                    .tokens
-                    .iter()
-                    .map(|t| t.id)
-                    .filter(|id| *id != eos)
-                    .collect();
-                let text = tokenizer.decode(&ids);
-                let score = tasks.score(question, &text).unwrap_or(0.0);
-                scores.push((&question.task, score));
-                ended.push(f64::from(u8::from(
-                    generated.finish_reason == FinishReason::Stop,
-                )));
-                tagged.extend(extract_answer(&text).map(|_| score));
-            }
-        }
-        let of_task = |name: &String| {
-            let scores = scores
-                .iter()
-                .filter(|(task, _)| *task == name)
-                .map(|(_, score)| *score);
-            mean(&scores.collect::<Vec<_>>())
-        };
-        Ok(Measured {
-            tasks: tasks
-                .names()
-                .iter()
-                .map(|name| (name.clone(), of_task(name)))
-                .collect(),
-            reward: mean(&scores.iter().map(|(_, score)| *score).collect::<Vec<_>>()),
-            ended: mean(&ended),
-            tagged: tagged.len() as f64 / scores.len() as f64,
-            right_in_tags: mean(&tagged),
-        })
-    }
+/// One step on a batch, its parts computed side by side: the model after it, and the loss.
+fn train_step(
+    model: Decoder,
+    optimizer: &mut Optimizer,
+    mut examples: Vec<Example>,
+    workers: &Workers,
+) -> (Decoder, f64) {
+    examples.sort_by_key(|example| example.prompt.len());
+    let tokens = examples.iter().map(|e| e.completion.len()).sum();
+    let size = examples.len().div_ceil(SHARDS);
+    let shards = examples.chunks_mut(size);
+    let mut work: Vec<_> = shards.map(|shard| (shard, model.clone())).collect();
+    let parts = workers.map(&mut work, |(shard, model)| {
+        sft::gradients(model, shard, tokens)
+    });
+    drop(work);
+    let loss = parts.iter().map(|(loss, _)| loss).sum();
+    let gradients = sft::sum(&model, parts.into_iter().map(|(_, gradients)| gradients));
+    (optimizer.step(model, gradients).0, loss)
 }
 
 /// The answer of a question, or an example where many are right.
 fn right_answer(question: &Question) -> Option<String> {
     let example = || {
-        question
-            .metadata
-            .get("example_answer")?
-            .as_str()
-            .map(ToOwned::to_owned)
+        let example = question.metadata.get("example_answer")?;
+        example.as_str().map(ToOwned::to_owned)
     };
     question.answer.clone().or_else(example)
 }

@@ -1,4 +1,4 @@
-//! Questions from a file: problems in reasoning-gym's schema, a JSON object a line.
+//! Questions from a file: problems in reasoning-gym's schema, one JSON object per line.
 
 use crate::rollout::Question;
 use crate::task::catalog;

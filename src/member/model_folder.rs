@@ -1,10 +1,7 @@
-//! A model folder that agents start from, checked once before anything runs.
+//! A model folder in Hugging Face's layout that agents start from, checked once before anything runs.
 
-use super::device::Device;
-use super::hub;
 use crate::model::weights::{self, Checkpoint, Dtype};
-use crate::model::{Decoder, ModelConfig};
-use crate::policy::Language;
+use crate::model::{Decoder, Device, ModelConfig};
 use crate::seed::Seed;
 use crate::tokenizer::Tokenizer;
 use anyhow::{Context, Result, bail, ensure};
@@ -12,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A model with its tokenizer; its weights are read later.
-pub struct Base {
+pub struct ModelFolder {
     dir: PathBuf,
     /// The shape.
     pub config: ModelConfig,
@@ -37,30 +34,32 @@ const COMPANIONS: [&str; 9] = [
     "chat_template.jinja",
 ];
 
-impl Base {
-    /// Reads everything of a model folder, or of a model on the hub, but the values of its weights.
+impl ModelFolder {
+    /// Reads everything of a model folder but the values of its weights.
     ///
     /// # Errors
     /// Names the file that is missing or wrong, or the parts that do not fit together.
-    pub fn open(path: &Path) -> Result<Self> {
-        let dir = &*hub::folder(path)?;
+    pub fn open(dir: &Path) -> Result<Self> {
         let config = ModelConfig::load(&dir.join("config.json"))?;
         let eos = config.eos_token_ids(Some(dir))?;
-        let base = Self::new(dir, config, eos)?;
-        if let Some(id) = base.eos.iter().find(|id| !base.tokenizer.has_id(**id)) {
+        let folder = Self::new(dir, config, eos)?;
+        if let Some(id) = folder.eos.iter().find(|id| !folder.tokenizer.has_id(**id)) {
             bail!(
                 "{}: eos_token_id {id}, expected an id of tokenizer.json",
                 dir.display()
             );
         }
-        let checkpoint = Some(Checkpoint::open(dir, &base.config)?);
-        Ok(Self { checkpoint, ..base })
+        let checkpoint = Some(Checkpoint::open(dir, &folder.config)?);
+        Ok(Self {
+            checkpoint,
+            ..folder
+        })
     }
 
     /// The tokenizer of a folder with random weights in the shape of a `config.json` from elsewhere.
     ///
     /// # Errors
-    /// As [`Base::open`].
+    /// As [`ModelFolder::open`].
     pub fn random(dir: &Path, shape: &Path) -> Result<Self> {
         let config = ModelConfig::load(shape)?;
         let eos = config.eos_token_ids(None)?;
@@ -116,16 +115,6 @@ impl Base {
         self.config
             .max_position_embeddings
             .saturating_sub(max_completion_length)
-    }
-
-    /// How its policies read and write text.
-    pub fn language(&self, system_prompt: Option<&str>, max_prompt_length: usize) -> Language {
-        Language {
-            tokenizer: Arc::clone(&self.tokenizer),
-            system_prompt: system_prompt.map(ToOwned::to_owned),
-            eos: self.eos.clone(),
-            max_prompt_length,
-        }
     }
 
     /// Saves a model that came from this one, its tensors in the types that they had, its other files

@@ -1,0 +1,160 @@
+//! One arm of an experiment, validated and built once: nothing below can meet a wrong value.
+
+use super::config::{AgentTable, ExperimentFile, TasksTable};
+use super::questions_file;
+use super::validate::{check, distinct, validate_mix, weights};
+use crate::rollout::Question;
+use crate::swarm::{Balance, Mix, SwarmConfig, TaskWeights, Tasks};
+use crate::task::catalog;
+use crate::wire::Limits;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a run of an arm is made of.
+#[derive(Clone)]
+pub struct Resolved {
+    /// Its keys. What concerns all arms alike (seeds, device, checkpoint, log) is that of the file.
+    pub keys: ExperimentFile,
+    /// Local and external rollouts.
+    pub mix: Mix,
+    /// What is asked, with given questions read.
+    pub tasks: Arc<Tasks>,
+    /// How often each agent is asked each task.
+    pub weights: Vec<TaskWeights>,
+}
+
+impl Resolved {
+    /// Checks the keys of an arm and builds what they name.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub(super) fn new(keys: ExperimentFile, built: &mut Built) -> Result<Self, String> {
+        keys.validate()?;
+        let mix = keys
+            .mix
+            .ok_or("mix: missing, expected { local = I, external = J }")?;
+        validate_mix("mix", mix)?;
+        let own = specialists(&keys)?;
+        let tasks = built.tasks(&keys.tasks)?;
+        let all = |agent| own.get(&agent).unwrap_or(tasks.weights()).clone();
+        Ok(Self {
+            weights: (0..keys.swarm.agents).map(all).collect(),
+            mix,
+            tasks,
+            keys,
+        })
+    }
+
+    /// How many rollouts of each kind a training set has.
+    pub fn balance(&self) -> Balance {
+        Balance::fixed(self.mix)
+    }
+
+    /// The round of this arm.
+    pub fn swarm(&self, limits: Limits) -> SwarmConfig {
+        let keys = &self.keys;
+        SwarmConfig {
+            balance: self.balance(),
+            selection: keys.swarm.selection,
+            max_redraws: keys.swarm.max_redraws,
+            questions: keys.tasks.questions,
+            num_generations: keys.generate.num_generations,
+            scale_rewards: keys.train.scale_rewards,
+            eval_questions: keys.eval.questions,
+            eval_every: keys.eval.every,
+            rounds: keys.rounds,
+            limits,
+        }
+    }
+}
+
+/// The weights of agents with tasks of their own.
+fn specialists(keys: &ExperimentFile) -> Result<BTreeMap<usize, TaskWeights>, String> {
+    let (mut all, mut seen) = (BTreeMap::new(), Vec::new());
+    for (i, table) in keys.swarm.agent.iter().enumerate() {
+        let key = format!("swarm.agent[{i}]");
+        let own = own_tasks(&key, table, &keys.tasks.names)?;
+        for &agent in &table.agents {
+            let (last, known) = (
+                keys.swarm.agents - 1,
+                usize::from(agent) < keys.swarm.agents,
+            );
+            let key = format!("{key}.agents");
+            check(
+                known,
+                &key,
+                agent,
+                &format!("0 to {last} (swarm.agents - 1)"),
+            )?;
+            let twice = format!("{agent} a second time");
+            check(!seen.contains(&agent), &key, twice, "each agent once")?;
+            seen.push(agent);
+            all.extend(own.iter().map(|own| (usize::from(agent), own.clone())));
+        }
+    }
+    Ok(all)
+}
+
+/// The weights that a table of agents gives; none for those of the swarm.
+fn own_tasks(key: &str, table: &AgentTable, all: &[String]) -> Result<Option<TaskWeights>, String> {
+    let given = table.weights.as_deref();
+    if !table.tasks.is_empty() {
+        distinct(&format!("{key}.tasks"), &table.tasks)?;
+        return weights(key, all, &table.tasks, given).map(Some);
+    }
+    let expected = "at least one of them";
+    check(
+        table.model.is_some(),
+        key,
+        "neither tasks nor model",
+        expected,
+    )?;
+    let (key, found) = (format!("{key}.weights"), "weights without tasks");
+    check(given.is_none(), &key, found, "one for each of its tasks")?;
+    Ok(None)
+}
+
+/// What arms have in common is read and built once.
+#[derive(Default)]
+pub(super) struct Built {
+    /// By the text of their table.
+    tasks: BTreeMap<String, Arc<Tasks>>,
+    files: BTreeMap<PathBuf, Arc<[Question]>>,
+}
+
+impl Built {
+    fn tasks(&mut self, table: &TasksTable) -> Result<Arc<Tasks>, String> {
+        let text = toml::to_string(table).map_err(|e| format!("tasks: {e}"))?;
+        if let Some(tasks) = self.tasks.get(&text) {
+            return Ok(Arc::clone(tasks));
+        }
+        distinct("tasks.names", &table.names)?;
+        let build = |name: &String| catalog::build(name, &table.difficulty, table.scoring);
+        let all: Result<Vec<_>, String> = table.names.iter().map(build).collect();
+        let all = all.map_err(|problem| format!("tasks: {problem}"))?;
+        let weights = weights(
+            "tasks.weights",
+            &table.names,
+            &table.names,
+            table.weights.as_deref(),
+        )?;
+        let mut tasks = Tasks::new(all.into_iter().map(Arc::from).collect(), weights);
+        if let Some(file) = &table.source {
+            tasks = tasks.with_questions(&self.questions(file)?);
+        }
+        tasks.check_splits()?;
+        let tasks = Arc::new(tasks);
+        self.tasks.insert(text, Arc::clone(&tasks));
+        Ok(tasks)
+    }
+
+    fn questions(&mut self, file: &Path) -> Result<Arc<[Question]>, String> {
+        if let Some(known) = self.files.get(file) {
+            return Ok(Arc::clone(known));
+        }
+        let read: Arc<[Question]> = questions_file::read(file)?.into();
+        self.files.insert(file.to_owned(), Arc::clone(&read));
+        Ok(read)
+    }
+}

@@ -1,0 +1,153 @@
+//! What the keys of an experiment may hold.
+//!
+//! Errors name the key, what was found and what was expected.
+
+use super::config::ExperimentFile;
+use crate::swarm::{Mix, TaskWeights};
+use std::fmt::Display;
+
+/// Most rollouts of a kind, and most completions of one.
+const MOST: usize = 4096;
+
+/// # Errors
+/// Unless the value may stand at that key.
+pub(super) fn check(
+    ok: bool,
+    key: &str,
+    found: impl Display,
+    expected: &str,
+) -> Result<(), String> {
+    match ok {
+        true => Ok(()),
+        false => Err(format!("{key}: found {found}, expected {expected}")),
+    }
+}
+
+impl ExperimentFile {
+    /// # Errors
+    /// Names the first key that holds what it may not, whatever the arms are.
+    pub(super) fn validate(&self) -> Result<(), String> {
+        check(self.rounds > 0, "rounds", 0, "at least 1")?;
+        distinct("seeds", &self.seeds)?;
+        let agents = self.swarm.agents;
+        check(
+            (1..=1024).contains(&agents),
+            "swarm.agents",
+            agents,
+            "1 to 1024",
+        )?;
+        let redraws = self.swarm.max_redraws;
+        let range = format!("0 to {MOST}");
+        check(redraws <= MOST, "swarm.max_redraws", redraws, &range)?;
+        self.validate_generation()?;
+        let questions = self.eval.questions;
+        let sane = questions <= 1 << 16 && (questions > 0 || self.eval.every == 0);
+        let expected = "1 to 65536 where eval.every is not 0";
+        check(sane, "eval.questions", questions, expected)?;
+        let kept = self.checkpoint.keep_last;
+        check(
+            (1..=1024).contains(&kept),
+            "checkpoint.keep_last",
+            kept,
+            "1 to 1024",
+        )?;
+        let mib = self.log.rollouts_mib;
+        check(mib <= 1 << 20, "log.rollouts_mib", mib, "0 to 1048576")?;
+        let memory = self.device.memory_gib.unwrap_or(1.0);
+        let sane = memory > 0.0 && memory.is_finite();
+        check(sane, "device.memory_gib", memory, "more than 0")?;
+        self.train.validate()
+    }
+
+    fn validate_generation(&self) -> Result<(), String> {
+        let (generate, range) = (&self.generate, format!("1 to {MOST} (2 for a signal)"));
+        let group = generate.num_generations;
+        let sane = (1..=MOST).contains(&group);
+        check(sane, "generate.num_generations", group, &range)?;
+        let longest = generate.max_completion_length;
+        let sane = (1..=1 << 20).contains(&longest);
+        check(
+            sane,
+            "generate.max_completion_length",
+            longest,
+            "1 to 1048576",
+        )?;
+        let warmth = generate.temperature;
+        let sane = warmth == 0.0 || (0.01..=100.0).contains(&warmth);
+        check(
+            sane,
+            "generate.temperature",
+            warmth,
+            "0 (greedy) or 0.01 to 100",
+        )?;
+        let top_p = generate.top_p;
+        check(
+            (0.0..=1.0).contains(&top_p),
+            "generate.top_p",
+            top_p,
+            "0 to 1",
+        )
+    }
+}
+
+/// # Errors
+/// When a mix has no rollout, or too many.
+pub(super) fn validate_mix(key: &str, mix: Mix) -> Result<(), String> {
+    let found = format!("{} local and {} external", mix.local, mix.external);
+    let sizes = mix.local <= MOST && mix.external <= MOST;
+    check(sizes, key, &found, &format!("at most {MOST} of each"))?;
+    check(
+        mix.local + mix.external > 0,
+        key,
+        &found,
+        "at least one rollout",
+    )
+}
+
+/// # Errors
+/// When a list is empty or holds an item twice.
+pub(super) fn distinct<T: PartialEq + std::fmt::Debug>(
+    key: &str,
+    items: &[T],
+) -> Result<(), String> {
+    if items.is_empty() {
+        return Err(format!("{key}: found an empty list, expected at least one"));
+    }
+    let twice = (1..items.len()).find(|&i| items[..i].contains(&items[i]));
+    match twice {
+        Some(i) => Err(format!(
+            "{key}: found {:?} twice, expected each once",
+            items[i]
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A weight for each of `all`: those given for `named`, one each when there are none, 0 for others.
+///
+/// # Errors
+/// When there is not one weight per named task, or a name is none of all.
+pub(super) fn weights(
+    key: &str,
+    all: &[String],
+    named: &[String],
+    given: Option<&[f64]>,
+) -> Result<TaskWeights, String> {
+    if let Some(given) = given.filter(|given| given.len() != named.len()) {
+        let (found, tasks) = (given.len(), named.len());
+        return Err(format!(
+            "{key}: found {found} weights, expected one for each of {tasks} tasks"
+        ));
+    }
+    let mut weights = vec![0.0; all.len()];
+    for (i, name) in named.iter().enumerate() {
+        let Some(place) = all.iter().position(|known| known == name) else {
+            let all = all.join(", ");
+            return Err(format!(
+                "{key}: found task {name:?}, expected one of tasks.names: {all}"
+            ));
+        };
+        weights[place] = given.map_or(1.0, |given| given[i]);
+    }
+    TaskWeights::new(weights).map_err(|problem| format!("{key}: {problem}"))
+}

@@ -1,0 +1,122 @@
+//! Who stands behind an agent: whoever answers questions, and perhaps learns.
+//!
+//! A [`Responder`] answers; one that also learns hands out itself as a [`Learner`]. The swarm knows
+//! these two traits alone, so that its whole round runs without a tensor. [`LanguageModel`] is a
+//! model that learns by GRPO; [`Scripted`] follows a script, for tests of the round and for trials
+//! without a model. Another kind of member is one file beside them and a name in the experiment's
+//! TOML.
+
+mod language_model;
+mod model_folder;
+mod prompts;
+mod scripted;
+#[cfg(test)]
+mod tests;
+
+pub use crate::learn::UpdateStats;
+pub use language_model::{LanguageModel, Setup};
+pub use model_folder::ModelFolder;
+pub use prompts::Prompts;
+pub use scripted::{Scripted, Trained};
+
+use crate::rollout::{Completion, Prompt, Question, ScoredRollout};
+use crate::seed::Seed;
+use anyhow::Result;
+use std::path::Path;
+
+/// Why a member cannot be asked a question.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Its prompt does not fit.
+    #[error("the prompt has {tokens} tokens, expected at most {most}")]
+    TooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// Most tokens of a prompt.
+        most: usize,
+    },
+    /// The chat template or the tokenizer does not take it; why, with the file's name.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A question as it is put to a member.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The question.
+    pub question: &'a Question,
+    /// What [`Responder::prompt`] made of it.
+    pub prompt: &'a Prompt,
+}
+
+/// Whoever answers questions.
+pub trait Responder: Send {
+    /// The question as this member reads it.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable>;
+
+    /// `n` completions of each question, in order.
+    ///
+    /// # Errors
+    /// When the member fails for good.
+    fn complete(
+        &mut self,
+        asked: &[Asked<'_>],
+        n: usize,
+        seed: Seed,
+    ) -> Result<Vec<Vec<Completion>>>;
+
+    /// Whether an own completion's text would encode to other tokens than were generated.
+    fn reencodes_differently(&self, completion: &Completion) -> bool;
+
+    /// Itself as one that learns; none for a member that does not.
+    fn learner(&mut self) -> Option<&mut dyn Learner> {
+        None
+    }
+
+    /// Writes what it must remember to go on after a restart into an empty folder.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn save(&self, dir: &Path) -> Result<()> {
+        let _ = dir;
+        Ok(())
+    }
+
+    /// Goes on from what [`Responder::save`] wrote.
+    ///
+    /// # Errors
+    /// When a file cannot be read or belongs to another member.
+    fn restore(&mut self, dir: &Path) -> Result<()> {
+        let _ = dir;
+        Ok(())
+    }
+
+    /// Writes its model into a folder in Hugging Face's layout, where it has one.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn export(&self, dir: &Path) -> Result<()> {
+        let _ = dir;
+        Ok(())
+    }
+}
+
+/// Whoever learns from rollouts.
+pub trait Learner {
+    /// Learns from a training set.
+    fn update(&mut self, training: &[TrainingRollout<'_>], seed: Seed) -> UpdateStats;
+}
+
+/// A rollout of the training set with the advantages of its completions.
+#[derive(Clone, Debug)]
+pub struct TrainingRollout<'a> {
+    /// The rollout, scored by the learner.
+    pub scored: &'a ScoredRollout,
+    /// One advantage per completion.
+    pub advantages: Vec<f64>,
+    /// True when another agent generated it.
+    pub foreign: bool,
+}

@@ -1,0 +1,33 @@
+//! What an agent finds good: a reward per completion, its own for own rollouts and others' alike.
+//!
+//! [`Verifiers`] is the default: every task's own verifier. A sender's reward is never taken.
+
+use crate::rollout::{Completion, Question};
+use crate::task::{Task, score_completion};
+use std::sync::Arc;
+
+/// An agent's own scoring function.
+pub trait Reward: Send {
+    /// One reward per completion of a question; none where it cannot judge the question.
+    fn score(&mut self, question: &Question, completions: &[Completion]) -> Option<Vec<f64>>;
+}
+
+/// The verifiers of tasks: a question is judged by the task of its name.
+#[derive(Clone)]
+pub struct Verifiers(Arc<[Arc<dyn Task>]>);
+
+impl Verifiers {
+    /// Those of these tasks.
+    pub fn new(tasks: impl IntoIterator<Item = Arc<dyn Task>>) -> Self {
+        Self(tasks.into_iter().collect())
+    }
+}
+
+impl Reward for Verifiers {
+    fn score(&mut self, question: &Question, completions: &[Completion]) -> Option<Vec<f64>> {
+        let task = self.0.iter().find(|task| task.name() == question.task)?;
+        let score =
+            |completion: &Completion| score_completion(task.as_ref(), question, &completion.text);
+        Some(completions.iter().map(score).collect())
+    }
+}

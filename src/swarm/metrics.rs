@@ -1,0 +1,237 @@
+//! One row of `rounds.csv`: what one agent did in one round.
+//!
+//! A row is a list of (column, cell) pairs in a fixed order. An empty cell means that there is no
+//! such number (nothing was evaluated, no group was updated on); it never holds NaN.
+
+use crate::member::{Responder, UpdateStats};
+use crate::rollout::{AgentId, Completion, FinishReason, ScoredRollout, mean};
+
+/// A struct whose fields are columns: each is named once, here and in the CSV file.
+macro_rules! columns {
+    ($(#[$about:meta])* pub struct $name:ident {
+        $($(#[$doc:meta])* pub $column:ident: $type:ty,)*
+    }) => {
+        $(#[$about])*
+        pub struct $name {
+            $($(#[$doc])* pub $column: $type,)*
+            /// Mean own reward of each task, in the order of the experiment's tasks: the last columns,
+            /// `reward_<task>`.
+            pub task_rewards: Vec<Option<f64>>,
+        }
+
+        impl $name {
+            fn columns(&self) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($column), self.$column.cell()),)*]
+            }
+        }
+    };
+}
+
+columns! {
+/// What one agent did in one round. Rewards are means over completions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoundRecord {
+    /// Counted from 1.
+    pub round: u32,
+    /// Counted from 0.
+    pub agent: u16,
+    /// Mean reward of the completions that the agent generated this round.
+    pub own_reward: Option<f64>,
+    /// Mean reward of its training set, own and drawn external rollouts alike (what GenRL logs).
+    pub train_reward: Option<f64>,
+    /// Mean reward on the held-out questions, before this round's update.
+    pub eval_reward: Option<f64>,
+    /// Share of groups of the training set whose rewards are all equal (TRL).
+    pub frac_reward_zero_std: Option<f64>,
+    /// Own rollouts in the training set.
+    pub own_groups: usize,
+    /// External rollouts in the training set.
+    pub external_groups: usize,
+    /// Rollouts of the other agents in the pool.
+    pub pool_groups: usize,
+    /// Rollouts of the other agents that could not be used: of an unknown task, without a completion, or
+    /// with a prompt that this agent's model cannot read.
+    pub pool_dropped: usize,
+    /// Share of the pool with an advantage that is not zero.
+    pub pool_nonzero_frac: Option<f64>,
+    /// Mean loss of the optimizer steps.
+    pub loss: Option<f64>,
+    /// Mean global norm of the gradient before clipping.
+    pub grad_norm: Option<f64>,
+    /// Optimizer steps taken; 0 where the agent learned nothing.
+    pub steps: usize,
+    /// Steps left out because loss or gradient was not finite.
+    pub bad_updates: usize,
+    /// Mean entropy (nats) of the distributions that own tokens were drawn from.
+    pub entropy: Option<f64>,
+    /// Share of trained tokens whose ratio was clipped.
+    pub clip_ratio: Option<f64>,
+    /// Mean KL estimate to the frozen copy, where beta is not 0.
+    pub kl: Option<f64>,
+    /// Mean log-prob of own completion tokens when they were generated.
+    pub own_logp: Option<f64>,
+    /// Mean log-prob, before the update, of the external completion tokens that it computed: those
+    /// with an advantage, or all where beta is not 0.
+    pub foreign_logp: Option<f64>,
+    /// Share of own completions whose text encodes to other tokens than were generated.
+    pub reencode_mismatch_frac: Option<f64>,
+    /// Own and held-out questions left out because their prompts are too long.
+    pub overlong_prompts: usize,
+    /// Completions generated.
+    pub completions: usize,
+    /// Mean tokens of an own completion.
+    pub completion_length: Option<f64>,
+    /// Share of own completions cut off at the longest length.
+    pub clipped_completions: Option<f64>,
+    /// Prompt and completion tokens of own completions so far.
+    pub num_tokens: u64,
+}
+}
+
+impl RoundRecord {
+    /// The row of an agent before anything is known of its round.
+    pub(super) fn new(round: u32, agent: AgentId) -> Self {
+        Self {
+            round,
+            agent: agent.0,
+            ..Self::default()
+        }
+    }
+
+    /// The row as (column, cell) pairs, with a column `reward_<task>` for each of `tasks`.
+    ///
+    /// # Panics
+    /// When there is not one reward per task.
+    pub fn cells(&self, tasks: &[String]) -> Vec<(String, String)> {
+        assert_eq!(tasks.len(), self.task_rewards.len(), "one reward per task");
+        let fixed = self.columns().into_iter();
+        let fixed = fixed.map(|(name, cell)| (name.to_owned(), cell));
+        let rewards = tasks.iter().zip(&self.task_rewards);
+        let rewards = rewards.map(|(task, reward)| (format!("reward_{task}"), reward.cell()));
+        fixed.chain(rewards).collect()
+    }
+
+    /// What it generated, used or not: a reward of what was kept would be one of the selection.
+    pub(super) fn add_generated(
+        &mut self,
+        own: &[ScoredRollout],
+        unused: &[ScoredRollout],
+        member: &dyn Responder,
+        tasks: &[String],
+    ) {
+        let generated = || own.iter().chain(unused);
+        let completions: Vec<&Completion> =
+            generated().flat_map(|r| &r.rollout.completions).collect();
+        let tokens = || completions.iter().flat_map(|c| &c.tokens);
+        let count = completions.len();
+        let having = |wanted: &dyn Fn(&Completion) -> bool| {
+            fraction(completions.iter().filter(|c| wanted(c)).count(), count)
+        };
+        let of_task =
+            |name: &String| rewards(generated().filter(|r| r.rollout.question.task == *name));
+        self.own_reward = rewards(generated());
+        self.entropy = some_mean(tokens().map(|t| f64::from(t.entropy)));
+        self.own_logp = some_mean(tokens().map(|t| f64::from(t.logprob)));
+        self.reencode_mismatch_frac = having(&|c| member.reencodes_differently(c));
+        self.completions = count;
+        self.completion_length = fraction(tokens().count(), count);
+        self.clipped_completions = having(&|c| c.finish_reason == FinishReason::Length);
+        self.task_rewards = tasks.iter().map(of_task).collect();
+    }
+
+    /// What it learned from, `own` of which it generated itself, and what came of it.
+    pub(super) fn add_trained(&mut self, set: &[&ScoredRollout], own: usize, stats: &UpdateStats) {
+        let silent = set.iter().filter(|r| !r.has_signal()).count();
+        self.train_reward = rewards(set.iter().copied());
+        self.frac_reward_zero_std = fraction(silent, set.len());
+        self.own_groups = own;
+        self.external_groups = set.len() - own;
+        self.loss = stats.loss;
+        self.grad_norm = stats.grad_norm;
+        self.steps = stats.steps;
+        self.bad_updates = stats.bad_steps;
+        self.clip_ratio = stats.clip_ratio;
+        self.kl = stats.kl;
+        self.foreign_logp = stats.foreign_logp;
+    }
+
+    /// What the others showed it: how much was delivered, and what it could use of it.
+    pub(super) fn add_pool(&mut self, pool: &[ScoredRollout], delivered: usize) {
+        let signal = pool.iter().filter(|r| r.has_signal()).count();
+        self.pool_groups = pool.len();
+        self.pool_dropped = delivered - pool.len();
+        self.pool_nonzero_frac = fraction(signal, pool.len());
+    }
+}
+
+/// The mean reward of the completions of rollouts.
+fn rewards<'a>(rollouts: impl Iterator<Item = &'a ScoredRollout>) -> Option<f64> {
+    some_mean(rollouts.flat_map(|r| r.rewards.iter().copied()))
+}
+
+fn some_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| mean(&values))
+}
+
+fn fraction(count: usize, of: usize) -> Option<f64> {
+    (of > 0).then(|| count as f64 / of as f64)
+}
+
+/// What can stand in a cell.
+trait Cell {
+    fn cell(&self) -> String;
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty)*) => {
+        $(impl Cell for $type {
+            fn cell(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+
+whole_numbers!(u16 u32 u64 usize);
+
+impl Cell for Option<f64> {
+    fn cell(&self) -> String {
+        number(*self)
+    }
+}
+
+/// The shortest text that reads back as the same 32-bit float, which is more than any of these
+/// numbers carries. NaN has no cell, and there is one zero.
+fn number(value: Option<f64>) -> String {
+    match value.map(|v| v as f32) {
+        Some(v) if v.is_finite() => (v + 0.0).to_string(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_means_blank_and_never_nan() {
+        let record = RoundRecord {
+            round: 2,
+            own_reward: Some(0.5),
+            loss: Some(f64::NAN),
+            task_rewards: vec![None],
+            ..Default::default()
+        };
+        let cells = record.cells(&["bf".to_owned()]);
+        let cell = |name: &str| cells.iter().find(|(n, _)| n == name).unwrap().1.clone();
+        assert_eq!(cell("own_reward"), "0.5");
+        assert_eq!(
+            (number(Some(-0.0)), number(Some(1e-7))),
+            ("0".to_owned(), "0.0000001".to_owned())
+        );
+        assert_eq!(cell("loss"), "");
+        assert_eq!(cell("eval_reward"), "");
+        assert_eq!(cell("reward_bf"), "");
+    }
+}
