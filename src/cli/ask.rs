@@ -2,6 +2,7 @@
 
 use crate::experiment::{DeviceConfig, DeviceKind, Experiment, ExperimentFile, Models};
 use crate::learn::{Decoding, Generated, generate};
+use crate::member::ModelFolder;
 use crate::rollout::{FinishReason, Question};
 use crate::seed::Seed;
 use crate::task::catalog::{self, TaskConfigs};
@@ -53,80 +54,84 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    let (n, t) = (args.n, args.temperature);
     ensure!(
-        (1..=65536).contains(&args.n),
-        "-n: found {}, expected 1 to 65536",
-        args.n
+        (1..=65536).contains(&n),
+        "-n: found {n}, expected 1 to 65536"
     );
-    let t = args.temperature;
     let sane = t == 0.0 || (0.01..=100.0).contains(&t);
     ensure!(
         sane,
         "--temperature: found {t}, expected 0 (greedy) or 0.01 to 100"
     );
-    let experiment = args
-        .experiment
-        .as_ref()
-        .map(|file| keys(file))
-        .transpose()?;
-    let asked = args
-        .task
-        .as_ref()
-        .map(|name| question(name, args.seed, experiment.as_ref()))
+    let keys = args.experiment.as_deref().map(keys).transpose()?;
+    let task = args.task.as_deref();
+    let asked = task
+        .map(|name| question(name, args.seed, keys.as_ref()))
         .transpose()?;
     let folder = Models::folder(&args.model)?;
-    let system_prompt = experiment
-        .as_ref()
-        .and_then(|e| e.model.system_prompt.as_deref());
-    let text = asked
-        .as_ref()
-        .map(|(_, question)| &question.text)
-        .or(args.chat.as_ref());
-    let prompt = match (text, &args.prompt) {
-        (Some(text), _) => folder.tokenizer.prompt(system_prompt, text)?,
-        (None, prompt) => folder
-            .tokenizer
-            .encode_prompt(prompt.as_deref().unwrap_or_default())?,
-    };
-    let positions = folder.config.max_position_embeddings;
-    let room = positions.saturating_sub(prompt.len());
-    ensure!(
-        room > 0,
-        "the prompt has {} tokens, the model {positions} positions for it and the answer",
-        prompt.len()
-    );
-    let max_completion_length = args.max_completion_length.unwrap_or(room.min(128));
-    ensure!(
-        (1..=room).contains(&max_completion_length),
-        "--max-completion-length: found {max_completion_length}, expected 1 to {room} (the model's {positions} positions \
-         less the prompt's {})",
-        prompt.len()
-    );
-    let model = folder
-        .weights(&DeviceConfig::of(args.device).open()?)?
-        .inference();
+    let prompt = prompt(args, keys.as_ref(), asked.as_ref().map(|(_, q)| q), &folder)?;
     let decoding = Decoding {
         temperature: if args.greedy { 0.0 } else { t },
         top_k: 0,
         top_p: 1.0,
-        max_completion_length,
+        max_completion_length: longest(args, &folder, prompt.len())?,
     };
-    let shown = folder.tokenizer.decode(&prompt);
-    let seed = Seed::new(args.seed).child("ask", 0);
-    let group = generate(&model, &[prompt], args.n, &decoding, &folder.eos, seed).remove(0);
+    let model = folder
+        .weights(&DeviceConfig::of(args.device).open()?)?
+        .inference();
     if !args.json {
+        let shown = folder.tokenizer.decode(&prompt);
         writeln!(std::io::stdout(), "--- prompt\n{shown}")?;
     }
+    let seed = Seed::new(args.seed).child("ask", 0);
+    let group = generate(&model, &[prompt], n, &decoding, &folder.eos, seed).remove(0);
     for (i, generated) in group.iter().enumerate() {
         let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
         let ended = usize::from(generated.finish_reason == FinishReason::Stop);
         let text = folder.tokenizer.decode(&ids[..ids.len() - ended]);
         let score = asked
             .as_ref()
-            .map(|(task, question)| score_completion(task.as_ref(), question, &text));
+            .map(|(task, q)| score_completion(task.as_ref(), q, &text));
         print(args.json, i, &text, &ids, generated, score)?;
     }
     Ok(())
+}
+
+/// The tokens that are continued.
+fn prompt(
+    args: &Args,
+    keys: Option<&ExperimentFile>,
+    question: Option<&Question>,
+    folder: &ModelFolder,
+) -> Result<Vec<u32>> {
+    let system_prompt = keys.and_then(|keys| keys.model.system_prompt.as_deref());
+    let chat = question
+        .map(|question| &question.text)
+        .or(args.chat.as_ref());
+    Ok(match (chat, &args.prompt) {
+        (Some(text), _) => folder.tokenizer.prompt(system_prompt, text)?,
+        (None, text) => folder
+            .tokenizer
+            .encode_prompt(text.as_deref().unwrap_or_default())?,
+    })
+}
+
+/// The longest completion behind a prompt of so many tokens.
+fn longest(args: &Args, folder: &ModelFolder, prompt: usize) -> Result<usize> {
+    let positions = folder.config.max_position_embeddings;
+    let room = positions.saturating_sub(prompt);
+    ensure!(
+        room > 0,
+        "the prompt has {prompt} tokens, the model {positions} positions for it and the answer"
+    );
+    let longest = args.max_completion_length.unwrap_or(room.min(128));
+    ensure!(
+        (1..=room).contains(&longest),
+        "--max-completion-length: found {longest}, expected 1 to {room} (the model's {positions} \
+         positions less the prompt's {prompt})"
+    );
+    Ok(longest)
 }
 
 /// The keys of an experiment's file.

@@ -48,7 +48,7 @@ impl Recipe {
             top_p: 1.0,
             max_completion_length: self.train.max_completion_length,
         };
-        let of = |i: u64| tasks.question(tasks.weights(), split, seed.child("question", i));
+        let of = |i: u64| tasks.question(tasks.proportions(), split, seed.child("question", i));
         let questions: Vec<Question> = (0..self.train.eval_questions as u64).map(of).collect();
         let mut verifiers = tasks.verifiers();
         let mut scored = Vec::new();

@@ -37,7 +37,7 @@ impl Benchmark {
         let mut member = models.seats(arm, &weights).swap_remove(0).member;
         let tasks = &arm.tasks;
         let seed = |i: u64| Seed::new(0).child("rehearsal", i);
-        let question = |i| tasks.question(tasks.weights(), Split::Training, seed(i));
+        let question = |i| tasks.question(tasks.proportions(), Split::Training, seed(i));
         let read = |question| {
             member
                 .prompt(&question)

@@ -106,7 +106,7 @@ pub struct TasksTable {
     pub names: Vec<String>,
     /// How often each is asked, in proportion; equally often when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<Vec<f64>>,
+    pub proportions: Option<Vec<f64>>,
     /// A file of questions in reasoning-gym's schema, one JSON object per line, to ask instead of fresh ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PathBuf>,
@@ -180,7 +180,7 @@ pub struct AgentTable {
     pub tasks: Vec<String>,
     /// How often each is asked, in proportion; equally often when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<Vec<f64>>,
+    pub proportions: Option<Vec<f64>>,
 }
 
 /// The `[eval]` table.

@@ -133,7 +133,7 @@ impl Models {
         };
         self.places(arm)
             .into_iter()
-            .zip(&arm.weights)
+            .zip(&arm.proportions)
             .map(seat)
             .collect()
     }

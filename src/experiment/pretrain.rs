@@ -104,7 +104,7 @@ impl Recipe {
         let mut rng = seed.child("forms", 0).rng();
         let own = |i: usize| {
             let seed = |label| seed.child(label, i as u64);
-            let question = tasks.question(tasks.weights(), Split::Training, seed("text"));
+            let question = tasks.question(tasks.proportions(), Split::Training, seed("text"));
             let answer = self.answer(&question, tasks, seed("guess"), &mut rng);
             format!("{}\n{answer}", question.text)
         };
@@ -168,7 +168,7 @@ impl Recipe {
         let mut examples = Vec::new();
         for i in 0..self.train.questions as u64 {
             let seed_of = seed.child("question", i);
-            let question = tasks.question(tasks.weights(), Split::Training, seed_of);
+            let question = tasks.question(tasks.proportions(), Split::Training, seed_of);
             let prompt = tokenizer.prompt(None, &question.text)?;
             for j in 0..self.train.answers as u64 {
                 let guess = seed.child("guess", i * 1000 + j);
@@ -187,19 +187,19 @@ impl Recipe {
         Ok(examples)
     }
 
-    /// An answer in one of the forms, by their shares.
+    /// An answer in one of the forms, by their proportions.
     fn answer(&self, question: &Question, tasks: &Tasks, guess: Seed, rng: &mut Rng) -> String {
-        let shares: f64 = self.forms.iter().map(|form| form.share).sum();
-        let mut left = rng.uniform() * shares;
+        let sum: f64 = self.forms.iter().map(|form| form.proportion).sum();
+        let mut left = rng.uniform() * sum;
         let chosen = self.forms.iter().find(|form| {
-            left -= form.share;
+            left -= form.proportion;
             left < 0.0
         });
         let form = chosen.unwrap_or(&self.forms[0]);
         let other = || {
             let seed = |i| guess.child("other", i);
             let mut others =
-                (0..).map(|i| tasks.question(tasks.weights(), Split::Training, seed(i)));
+                (0..).map(|i| tasks.question(tasks.proportions(), Split::Training, seed(i)));
             let other = others.find(|other| other.task == question.task);
             other.and_then(|other| right_answer(&other))
         };

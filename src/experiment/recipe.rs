@@ -4,7 +4,7 @@
 //! rare. So it starts as a real base model does: able, but seldom in the form that is asked for.
 
 use super::toml_file;
-use super::validate::weights;
+use super::validate::proportions;
 use crate::swarm::Tasks;
 use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
@@ -63,7 +63,7 @@ pub struct RecipeTasks {
     pub names: Vec<String>,
     /// How often each is asked, in proportion; equally often when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<Vec<f64>>,
+    pub proportions: Option<Vec<f64>>,
     /// How hard they are.
     #[serde(default)]
     pub difficulty: TaskConfigs,
@@ -86,7 +86,7 @@ pub enum Content {
 #[serde(deny_unknown_fields)]
 pub struct Form {
     /// Share of the training text, relative to the other forms.
-    pub share: f64,
+    pub proportion: f64,
     /// What `{answer}` stands for.
     pub content: Content,
     /// The text.
@@ -135,10 +135,10 @@ impl Recipe {
             !self.forms.is_empty(),
             "forms: found none, expected at least one"
         );
-        let shares: f64 = self.forms.iter().map(|form| form.share).sum();
+        let sum: f64 = self.forms.iter().map(|form| form.proportion).sum();
         ensure!(
-            shares > 0.0 && shares.is_finite() && self.forms.iter().all(|form| form.share >= 0.0),
-            "forms: found shares that add up to {shares}, expected shares of 0 or more that add up to more than 0"
+            sum > 0.0 && sum.is_finite() && self.forms.iter().all(|form| form.proportion >= 0.0),
+            "forms: found proportions that add up to {sum}, expected 0 or more each that add up to more than 0"
         );
         let train = &self.train;
         for (key, value, [low, high]) in [
@@ -182,9 +182,14 @@ impl Recipe {
         let build = |name: &String| catalog::build(name, &self.tasks.difficulty, Scoring::Exact);
         let tasks: Result<Vec<_>, String> = names.iter().map(build).collect();
         let tasks = tasks.map_err(|e| anyhow!("tasks: {e}"))?;
-        let weights = weights("tasks.weights", names, names, self.tasks.weights.as_deref());
+        let proportions = proportions(
+            "tasks.proportions",
+            names,
+            names,
+            self.tasks.proportions.as_deref(),
+        );
         let tasks = tasks.into_iter().map(Arc::from).collect();
-        let tasks = Tasks::new(tasks, weights.map_err(|e| anyhow!(e))?);
+        let tasks = Tasks::new(tasks, proportions.map_err(|e| anyhow!(e))?);
         tasks.check_splits().map_err(|e| anyhow!("{e}"))?;
         Ok(tasks)
     }

@@ -2,9 +2,9 @@
 
 use super::config::{AgentTable, ExperimentFile, TasksTable};
 use super::questions_file;
-use super::validate::{check, distinct, validate_mix, weights};
+use super::validate::{check, distinct, proportions, validate_mix};
 use crate::rollout::Question;
-use crate::swarm::{Balance, Mix, SwarmConfig, TaskWeights, Tasks};
+use crate::swarm::{Balance, Mix, SwarmConfig, TaskProportions, Tasks};
 use crate::task::catalog;
 use crate::wire::Limits;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Resolved {
     /// What is asked, with given questions read.
     pub tasks: Arc<Tasks>,
     /// How often each agent is asked each task.
-    pub weights: Vec<TaskWeights>,
+    pub proportions: Vec<TaskProportions>,
 }
 
 impl Resolved {
@@ -37,9 +37,9 @@ impl Resolved {
         validate_mix("mix", mix)?;
         let own = specialists(&keys)?;
         let tasks = built.tasks(&keys.tasks)?;
-        let all = |agent| own.get(&agent).unwrap_or(tasks.weights()).clone();
+        let all = |agent| own.get(&agent).unwrap_or(tasks.proportions()).clone();
         Ok(Self {
-            weights: (0..keys.swarm.agents).map(all).collect(),
+            proportions: (0..keys.swarm.agents).map(all).collect(),
             mix,
             tasks,
             keys,
@@ -69,8 +69,8 @@ impl Resolved {
     }
 }
 
-/// The weights of agents with tasks of their own.
-fn specialists(keys: &ExperimentFile) -> Result<BTreeMap<usize, TaskWeights>, String> {
+/// The proportions of agents with tasks of their own.
+fn specialists(keys: &ExperimentFile) -> Result<BTreeMap<usize, TaskProportions>, String> {
     let (mut all, mut seen) = (BTreeMap::new(), Vec::new());
     for (i, table) in keys.swarm.agent.iter().enumerate() {
         let key = format!("swarm.agent[{i}]");
@@ -96,12 +96,16 @@ fn specialists(keys: &ExperimentFile) -> Result<BTreeMap<usize, TaskWeights>, St
     Ok(all)
 }
 
-/// The weights that a table of agents gives; none for those of the swarm.
-fn own_tasks(key: &str, table: &AgentTable, all: &[String]) -> Result<Option<TaskWeights>, String> {
-    let given = table.weights.as_deref();
+/// The proportions that a table of agents gives; none for those of the swarm.
+fn own_tasks(
+    key: &str,
+    table: &AgentTable,
+    all: &[String],
+) -> Result<Option<TaskProportions>, String> {
+    let given = table.proportions.as_deref();
     if !table.tasks.is_empty() {
         distinct(&format!("{key}.tasks"), &table.tasks)?;
-        return weights(key, all, &table.tasks, given).map(Some);
+        return proportions(key, all, &table.tasks, given).map(Some);
     }
     let expected = "at least one of them";
     check(
@@ -110,7 +114,7 @@ fn own_tasks(key: &str, table: &AgentTable, all: &[String]) -> Result<Option<Tas
         "neither tasks nor model",
         expected,
     )?;
-    let (key, found) = (format!("{key}.weights"), "weights without tasks");
+    let (key, found) = (format!("{key}.proportions"), "proportions without tasks");
     check(given.is_none(), &key, found, "one for each of its tasks")?;
     Ok(None)
 }
@@ -133,13 +137,13 @@ impl Built {
         let build = |name: &String| catalog::build(name, &table.difficulty, table.scoring);
         let all: Result<Vec<_>, String> = table.names.iter().map(build).collect();
         let all = all.map_err(|problem| format!("tasks: {problem}"))?;
-        let weights = weights(
-            "tasks.weights",
+        let proportions = proportions(
+            "tasks.proportions",
             &table.names,
             &table.names,
-            table.weights.as_deref(),
+            table.proportions.as_deref(),
         )?;
-        let mut tasks = Tasks::new(all.into_iter().map(Arc::from).collect(), weights);
+        let mut tasks = Tasks::new(all.into_iter().map(Arc::from).collect(), proportions);
         if let Some(file) = &table.source {
             tasks = tasks.with_questions(&self.questions(file)?);
         }

@@ -3,7 +3,7 @@
 //! Errors name the key, what was found and what was expected.
 
 use super::config::ExperimentFile;
-use crate::swarm::{Mix, TaskWeights};
+use crate::swarm::{Mix, TaskProportions};
 use std::fmt::Display;
 
 /// Most rollouts of a kind, and most completions of one.
@@ -123,23 +123,23 @@ pub(super) fn distinct<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// A weight for each of `all`: those given for `named`, one each when there are none, 0 for others.
+/// A proportion for each of `all`: those given for `named`, one each when there are none, 0 for others.
 ///
 /// # Errors
-/// When there is not one weight per named task, or a name is none of all.
-pub(super) fn weights(
+/// When there is not one proportion per named task, or a name is none of all.
+pub(super) fn proportions(
     key: &str,
     all: &[String],
     named: &[String],
     given: Option<&[f64]>,
-) -> Result<TaskWeights, String> {
+) -> Result<TaskProportions, String> {
     if let Some(given) = given.filter(|given| given.len() != named.len()) {
         let (found, tasks) = (given.len(), named.len());
         return Err(format!(
-            "{key}: found {found} weights, expected one for each of {tasks} tasks"
+            "{key}: found {found} proportions, expected one for each of {tasks} tasks"
         ));
     }
-    let mut weights = vec![0.0; all.len()];
+    let mut proportions = vec![0.0; all.len()];
     for (i, name) in named.iter().enumerate() {
         let Some(place) = all.iter().position(|known| known == name) else {
             let all = all.join(", ");
@@ -147,7 +147,7 @@ pub(super) fn weights(
                 "{key}: found task {name:?}, expected one of tasks.names: {all}"
             ));
         };
-        weights[place] = given.map_or(1.0, |given| given[i]);
+        proportions[place] = given.map_or(1.0, |given| given[i]);
     }
-    TaskWeights::new(weights).map_err(|problem| format!("{key}: {problem}"))
+    TaskProportions::new(proportions).map_err(|problem| format!("{key}: {problem}"))
 }

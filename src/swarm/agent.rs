@@ -3,7 +3,7 @@
 use super::admit::admit;
 use super::config::{QuestionStream, SwarmConfig};
 use super::metrics::RoundRecord;
-use super::questions::{Split, TaskWeights, Tasks};
+use super::questions::{Split, TaskProportions, Tasks};
 use super::selection::draw;
 use crate::bus::Delivery;
 use crate::member::{Asked, Responder, TrainingRollout, Unreadable, UpdateStats};
@@ -24,7 +24,7 @@ pub struct Seat {
     /// Scores own rollouts and those of others.
     pub reward: Box<dyn Reward>,
     /// How often it is asked each task.
-    pub tasks: TaskWeights,
+    pub tasks: TaskProportions,
 }
 
 /// One seat of the swarm.

@@ -16,7 +16,7 @@ pub use agent::{Agent, Seat};
 pub use balance::{Balance, Mix};
 pub use config::{QuestionStream, SwarmConfig};
 pub use metrics::RoundRecord;
-pub use questions::{Split, TaskWeights, Tasks, split_of};
+pub use questions::{Split, TaskProportions, Tasks, split_of};
 pub use rayon::ThreadPoolBuildError;
 pub use selection::{Selection, draw};
 pub use workers::Workers;
@@ -64,7 +64,7 @@ impl Swarm {
     ) -> Self {
         let seed = |i: u64| Seed::new(0).child("held-out", i);
         let held_out = (0..config.eval_questions as u64)
-            .map(|i| tasks.question(tasks.weights(), Split::HeldOut, seed(i)))
+            .map(|i| tasks.question(tasks.proportions(), Split::HeldOut, seed(i)))
             .collect();
         let agent = |(i, seat)| Agent::new(AgentId(i as u16), seat, root.child("agent", i as u64));
         Self {

@@ -31,28 +31,28 @@ pub fn split_of(question: &Question) -> Split {
 /// Questions drawn until one belongs to the wanted part.
 const ATTEMPTS: u64 = 10_000;
 
-/// How often each task is asked, in proportion: one weight per task.
+/// How often each task is asked, in proportion: one number per task.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TaskWeights(Vec<f64>);
+pub struct TaskProportions(Vec<f64>);
 
-impl TaskWeights {
+impl TaskProportions {
     /// # Errors
-    /// When a weight is negative or not finite, or all are zero.
-    pub fn new(weights: Vec<f64>) -> Result<Self, String> {
-        let sum: f64 = weights.iter().sum();
-        if weights.iter().all(|w| *w >= 0.0) && sum > 0.0 && sum.is_finite() {
-            return Ok(Self(weights));
+    /// When one is negative or not finite, or all are zero.
+    pub fn new(proportions: Vec<f64>) -> Result<Self, String> {
+        let sum: f64 = proportions.iter().sum();
+        if proportions.iter().all(|w| *w >= 0.0) && sum > 0.0 && sum.is_finite() {
+            return Ok(Self(proportions));
         }
         Err(format!(
-            "found {weights:?}, expected finite numbers of 0 or more, not all 0"
+            "found {proportions:?}, expected finite numbers of 0 or more, not all 0"
         ))
     }
 
     /// The task at `uniform` in `[0, 1)` of the sum.
     fn pick(&self, uniform: f64) -> usize {
         let mut left = uniform * self.0.iter().sum::<f64>();
-        let found = self.0.iter().position(|weight| {
-            left -= weight;
+        let found = self.0.iter().position(|proportion| {
+            left -= proportion;
             left < 0.0
         });
         found.unwrap_or_else(|| self.0.iter().rposition(|w| *w > 0.0).unwrap_or(0))
@@ -69,25 +69,25 @@ struct Entry {
 /// The tasks of the swarm: what is asked, and who verifies it.
 pub struct Tasks {
     entries: Vec<Entry>,
-    weights: TaskWeights,
+    proportions: TaskProportions,
 }
 
 impl Tasks {
     /// Tasks that make their own questions.
     ///
     /// # Panics
-    /// When there is not one weight per task, or no task.
-    pub fn new(tasks: Vec<Arc<dyn Task>>, weights: TaskWeights) -> Self {
+    /// When there is not one number per task, or no task.
+    pub fn new(tasks: Vec<Arc<dyn Task>>, proportions: TaskProportions) -> Self {
         assert!(
-            !tasks.is_empty() && tasks.len() == weights.0.len(),
-            "a swarm needs a task, and each task a weight"
+            !tasks.is_empty() && tasks.len() == proportions.0.len(),
+            "a swarm needs a task, and each task a proportion"
         );
         Self {
             entries: tasks
                 .into_iter()
                 .map(|task| Entry { task, given: None })
                 .collect(),
-            weights,
+            proportions,
         }
     }
 
@@ -112,17 +112,17 @@ impl Tasks {
             .collect()
     }
 
-    /// The weights of the swarm.
-    pub fn weights(&self) -> &TaskWeights {
-        &self.weights
+    /// The proportions of the swarm.
+    pub fn proportions(&self) -> &TaskProportions {
+        &self.proportions
     }
 
-    /// The question that belongs to a seed: a task by its weight, and an instance of it.
+    /// The question that belongs to a seed: a task by its proportion, and an instance of it.
     ///
     /// # Panics
     /// When the task has practically no question in this part; see [`Tasks::check_splits`].
-    pub fn question(&self, weights: &TaskWeights, split: Split, seed: Seed) -> Question {
-        let entry = &self.entries[weights.pick(seed.child("task", 0).rng().uniform())];
+    pub fn question(&self, proportions: &TaskProportions, split: Split, seed: Seed) -> Question {
+        let entry = &self.entries[proportions.pick(seed.child("task", 0).rng().uniform())];
         entry
             .question(split, seed)
             .unwrap_or_else(|| panic!("task {} has no {split:?} question", entry.task.name()))
@@ -139,8 +139,9 @@ impl Tasks {
             .cloned();
         let makes_own = self.entries.iter().any(|entry| entry.given.is_none());
         let fresh = (0..if makes_own { probes } else { 0 }).flat_map(|i| {
-            [Split::Training, Split::HeldOut]
-                .map(|split| self.question(&self.weights, split, Seed::new(0).child("probe", i)))
+            [Split::Training, Split::HeldOut].map(|split| {
+                self.question(&self.proportions, split, Seed::new(0).child("probe", i))
+            })
         });
         given.chain(fresh)
     }
@@ -197,10 +198,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_come_by_their_weights() {
-        let weights = TaskWeights::new(vec![1.0, 0.0, 3.0]).unwrap();
+    fn tasks_come_by_their_proportions() {
+        let proportions = TaskProportions::new(vec![1.0, 0.0, 3.0]).unwrap();
         for (uniform, expected) in [(0.0, 0), (0.24, 0), (0.26, 2), (0.999_999, 2)] {
-            assert_eq!(weights.pick(uniform), expected);
+            assert_eq!(proportions.pick(uniform), expected);
         }
         for bad in [
             vec![],
@@ -209,7 +210,7 @@ mod tests {
             vec![f64::NAN],
             vec![f64::INFINITY],
         ] {
-            assert!(TaskWeights::new(bad).is_err());
+            assert!(TaskProportions::new(bad).is_err());
         }
     }
 }

@@ -6,7 +6,7 @@ use sapo::bus::{Bus, Delivery, MemoryBus};
 use sapo::member::Scripted;
 use sapo::rollout::{AgentId, Completion, FinishReason, Question, Rollout};
 use sapo::seed::Seed;
-use sapo::swarm::{RoundRecord, Selection, Swarm, SwarmConfig, TaskWeights, Tasks, Workers};
+use sapo::swarm::{RoundRecord, Selection, Swarm, SwarmConfig, TaskProportions, Tasks, Workers};
 use sapo::task::Scoring;
 use sapo::task::catalog::{NAMES, TaskConfigs, build};
 use sapo::wire::Limits;
@@ -158,7 +158,7 @@ fn records(share: fn(&[Rollout]) -> Vec<Rollout>) -> Vec<RoundRecord> {
         .iter()
         .map(|name| task(name).unwrap().into())
         .collect();
-    let tasks = Tasks::new(tasks, TaskWeights::new(vec![1.0; NAMES.len()]).unwrap());
+    let tasks = Tasks::new(tasks, TaskProportions::new(vec![1.0; NAMES.len()]).unwrap());
     let config = SwarmConfig {
         selection: Selection::Uniform,
         num_generations: 4,

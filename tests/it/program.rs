@@ -513,3 +513,101 @@ fn the_plan_of_an_experiment_is_printed() {
         assert!(text.contains(word), "no {word:?} in {text}");
     }
 }
+
+/// What a run notes of the commit of the checkout that it is started in, which has this manifest.
+fn commit_note(manifest: &str) -> Option<String> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("Cargo.toml"), manifest).unwrap();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        command.current_dir(dir.path()).args(who).args(arguments);
+        assert!(command.output().unwrap().status.success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "Cargo.toml"]);
+    git(&["commit", "-q", "-m", "x"]);
+    let experiment = root().join("experiments/smoke.toml");
+    let model = format!(
+        "model.path={:?}",
+        root().join("models/tiny").to_str().unwrap()
+    );
+    let args = [
+        "run",
+        experiment.to_str().unwrap(),
+        "--out",
+        "out",
+        "--set",
+        &model,
+    ];
+    let small = ["rounds=1", "swarm.agents=2", "mixes=[{local=1,external=0}]"];
+    let mut command = Command::cargo_bin("sapo").unwrap();
+    command.current_dir(dir.path()).args(args);
+    for set in small {
+        command.args(["--set", set]);
+    }
+    command.assert().success();
+    fs::read_to_string(dir.path().join("out/runs/1-0/seed-1/commit")).ok()
+}
+
+#[test]
+fn the_commit_of_a_run_is_noted_wherever_its_files_lie() {
+    let note = commit_note("[package]\nname = \"sapo\"\n").unwrap();
+    let [hash, end] = note.split_at(40).into();
+    assert!(
+        hash.bytes().all(|b| b.is_ascii_hexdigit()) && end == "\n",
+        "{note}"
+    );
+    assert_eq!(commit_note("[package]\nname = \"other\"\n"), None);
+}
+
+#[test]
+fn arms_differ_in_any_key_and_a_sweep_multiplies_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (dir.path().join("arms.toml"), dir.path().join("out"));
+    let smoke = root().join("experiments/smoke.toml");
+    let text = format!(
+        "extends = {:?}\nrounds = 1\nbaseline = \"alone\"\n\
+         [[arm]]\nname = \"shares\"\nmix = {{ local = 1, external = 1 }}\n\
+         [[arm]]\nname = \"alone\"\nmix = {{ local = 2, external = 0 }}\nswarm.agents = 2\n\
+         [sweep]\nkey = \"train.learning_rate\"\nvalues = [0.001, 0.00003]\n\
+         [eval]\nquestions = 8\n",
+        smoke.to_str().unwrap()
+    );
+    fs::write(&file, text).unwrap();
+    let args = [
+        "run",
+        file.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    sapo(&args).assert().success();
+    let arms = fs::read_to_string(out.join("arms.csv")).unwrap();
+    let expected = "arm,local,external,baseline,sweep_key,sweep_value\n\
+        \"shares,learning_rate=1e-3\",1,1,\"alone,learning_rate=1e-3\",train.learning_rate,1e-3\n\
+        \"alone,learning_rate=1e-3\",2,0,,train.learning_rate,1e-3\n\
+        \"shares,learning_rate=3e-5\",1,1,\"alone,learning_rate=3e-5\",train.learning_rate,3e-5\n\
+        \"alone,learning_rate=3e-5\",2,0,,train.learning_rate,3e-5\n";
+    assert_eq!(arms, expected);
+    let rows = |arm: &str| {
+        let file = out.join("runs").join(arm).join("seed-1/rounds.csv");
+        fs::read_to_string(file).unwrap().lines().count() - 1
+    };
+    assert_eq!(
+        (
+            rows("alone,learning_rate=1e-3"),
+            rows("shares,learning_rate=3e-5")
+        ),
+        (2, 4)
+    );
+    // what lies there is the same experiment, so nothing is left to do
+    let stderr = sapo(&args).assert().success().get_output().stderr.clone();
+    assert_eq!(String::from_utf8(stderr).unwrap(), "");
+    let status = sapo(&["status", out.to_str().unwrap()])
+        .assert()
+        .success()
+        .get_output()
+        .clone();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.contains("4 of 4 runs finished"), "{status}");
+}

@@ -10,7 +10,7 @@ use sapo::rollout::{
 use sapo::seed::Seed;
 use sapo::swarm::{
     Balance, Mix, QuestionStream, RoundRecord, Seat, Selection, Split, Swarm, SwarmConfig,
-    TaskWeights, Tasks, Workers, split_of,
+    TaskProportions, Tasks, Workers, split_of,
 };
 use sapo::task::Scoring;
 use sapo::task::catalog::{TaskConfigs, build};
@@ -24,7 +24,7 @@ fn tasks() -> Tasks {
     let configs = TaskConfigs::default();
     let names = ["basic_arithmetic", "base_conversion"];
     let tasks = names.map(|name| build(name, &configs, Scoring::Exact).unwrap().into());
-    Tasks::new(tasks.into(), TaskWeights::new(vec![1.0; 2]).unwrap())
+    Tasks::new(tasks.into(), TaskProportions::new(vec![1.0; 2]).unwrap())
 }
 
 pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
@@ -47,12 +47,12 @@ pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
     }
 }
 
-/// A seat with the tasks' own verifiers and weights.
+/// A seat with the tasks' own verifiers and proportions.
 pub(crate) fn seat(member: impl Responder + 'static, tasks: &Tasks) -> Seat {
     Seat {
         member: Box::new(member),
         reward: Box::new(tasks.verifiers()),
-        tasks: tasks.weights().clone(),
+        tasks: tasks.proportions().clone(),
     }
 }
 
@@ -489,7 +489,7 @@ fn specialists_are_asked_their_own_tasks_and_verify_all() {
     let logs: Vec<Log> = members.iter().map(Scripted::log).collect();
     let seats = members.into_iter().map(|member| seat(member, &tasks()));
     let mut seats: Vec<Seat> = seats.collect();
-    seats[1].tasks = TaskWeights::new(vec![0.0, 1.0]).unwrap();
+    seats[1].tasks = TaskProportions::new(vec![0.0, 1.0]).unwrap();
     let mut swarm = seated(seats, config(8, 4), 1);
     let records = swarm.step(1, |_| ()).unwrap();
     let asked = |agent: usize| -> std::collections::BTreeSet<String> {
@@ -516,14 +516,14 @@ fn specialists_are_asked_their_own_tasks_and_verify_all() {
 fn given_questions_are_asked_instead_of_fresh_ones() {
     let fresh = tasks();
     let some: Vec<Question> = (0..200)
-        .map(|i| fresh.question(fresh.weights(), Split::Training, Seed::new(i)))
-        .chain((0..50).map(|i| fresh.question(fresh.weights(), Split::HeldOut, Seed::new(i))))
+        .map(|i| fresh.question(fresh.proportions(), Split::Training, Seed::new(i)))
+        .chain((0..50).map(|i| fresh.question(fresh.proportions(), Split::HeldOut, Seed::new(i))))
         .collect();
     let given = tasks().with_questions(&some);
     given.check_splits().unwrap();
     for split in [Split::Training, Split::HeldOut] {
         for i in 0..100 {
-            let question = given.question(given.weights(), split, Seed::new(i));
+            let question = given.question(given.proportions(), split, Seed::new(i));
             assert!(some.contains(&question) && split_of(&question) == split);
         }
     }

@@ -194,6 +194,7 @@ fn updates_that_are_not_finite_are_left_out_kept_and_end_the_run_in_the_end() {
         "train.max_bad_updates=1",
         "eval.every=0",
         "eval.questions=0",
+        "checkpoint.every=1",
         &agent,
     ] {
         args.extend(["--set", set]);
@@ -204,11 +205,20 @@ fn updates_that_are_not_finite_are_left_out_kept_and_end_the_run_in_the_end() {
     ];
     fails(&args, &words);
     let run = out.join("runs/4-4/seed-1");
-    let dumps: Vec<String> = fs::read_dir(&run)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.starts_with("bad-round-") && name.ends_with("-agent-1.jsonl"))
-        .collect();
+    let dumps = || {
+        let entries = fs::read_dir(&run).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let bad =
+            |name: &String| name.starts_with("bad-round-") && name.ends_with("-agent-1.jsonl");
+        let mut names: Vec<String> = names.filter(bad).collect();
+        names.sort();
+        names
+    };
+    let found = dumps();
+    // a restart goes on counting: the round that was too much is so again, and nothing stands twice
+    fails(&args, &words);
+    assert_eq!(dumps(), found);
+    let dumps = found;
     assert_eq!(dumps.len(), 2, "{dumps:?}");
     let dump = fs::read_to_string(run.join(&dumps[0])).unwrap();
     assert!(
