@@ -14,6 +14,8 @@
 //! | [`policy`] | a model that answers and learns, seen without tensors |
 //! | [`swarm`] | agents, bus, the round |
 //! | [`record`] | one row of `rounds.csv` |
+//! | [`results_layout`] | names and paths of the results folder |
+//! | [`kept_rollouts`] | the rollouts that a run keeps to be read |
 //! | [`experiment`] | the TOML, the runs, the results folder |
 //! | [`report`] | tables, plots and a page from CSV |
 //! | [`cli`] | the command line |
@@ -30,11 +32,13 @@
 
 pub mod cli;
 pub mod experiment;
+pub mod kept_rollouts;
 pub mod learn;
 pub mod model;
 pub mod policy;
 pub mod record;
 pub mod report;
+pub mod results_layout;
 pub mod rollout;
 pub mod seed;
 pub mod swarm;

@@ -51,11 +51,6 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let Some(key) = all.key else {
         return single(&all.values[0].1, &dir, args.fresh, threads);
     };
-    report::mark_sweep(
-        &dir,
-        &key,
-        all.values.iter().map(|(value, _)| value.clone()).collect(),
-    )?;
     let mut failed = Vec::new();
     for (value, experiment) in &all.values {
         match single(experiment, &dir.join(value), args.fresh, threads) {
@@ -68,12 +63,6 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
             }
         }
     }
-    let table = report::write_sweep(&dir)?;
-    writeln!(
-        std::io::stdout(),
-        "{table}\n{}: sweep.md, sweep.png",
-        dir.display()
-    )?;
     ensure!(failed.is_empty(), "{key}: {} failed", failed.join(", "));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,6 @@
 //! `sapo status`: how far the runs of a results folder have come.
 
 use crate::experiment::{Experiment, Results};
-use crate::report;
 use anyhow::Result;
 use comfy_table::{Table, presets};
 use std::collections::HashMap;
@@ -16,10 +15,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    match report::sweep_folders(&args.dir)? {
-        Some(folders) => folders.iter().try_for_each(|dir| status(dir)),
-        None => status(&args.dir),
-    }
+    status(&args.dir)
 }
 
 fn status(dir: &Path) -> Result<()> {

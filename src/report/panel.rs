@@ -6,9 +6,9 @@ use anyhow::Result;
 use plotters::style::{RGBColor, WHITE, text_anchor::HPos};
 
 use super::{
-    canvas::{Canvas, Letters, Point},
+    canvas::{Canvas, Point, TextStyle, text_width},
     curves::Curve,
-    look::{self, Pen},
+    theme::{self, Pen},
 };
 
 /// What the label of a y axis adds to the width of a panel.
@@ -20,6 +20,15 @@ pub(super) struct Line {
     pub(super) pen: Pen,
     /// Empty for none.
     pub(super) label: String,
+}
+
+impl Line {
+    fn label_style(&self) -> TextStyle {
+        TextStyle {
+            bold: true,
+            ..TextStyle::new(theme::LABEL, self.pen.color)
+        }
+    }
 }
 
 /// What a panel shows.
@@ -150,7 +159,6 @@ impl Panel {
         corner: Point,
         size: Point,
     ) -> Result<()> {
-        let labelled = self.lines.iter().any(|line| !line.label.is_empty());
         let frame = Frame {
             left: corner.0
                 + if y_label.is_empty() {
@@ -159,15 +167,15 @@ impl Panel {
                     84.0 + Y_LABEL
                 },
             top: corner.1 + 58.0,
-            right: corner.0 + size.0 - if labelled { 84.0 } else { 30.0 },
+            right: corner.0 + size.0 - self.label_room()?,
             bottom: corner.1 + size.1 - 84.0,
             x_end: self.x_end,
             y: self.y,
         };
         self.axes(canvas, &frame)?;
-        let label = Letters {
-            side: HPos::Center,
-            ..Letters::new(look::LABEL, look::INK)
+        let label = TextStyle {
+            anchor: HPos::Center,
+            ..TextStyle::new(theme::LABEL, theme::INK)
         };
         let (across, down) = (
             f64::midpoint(frame.left, frame.right),
@@ -177,8 +185,8 @@ impl Panel {
         canvas.text(
             (corner.0 + 16.0, down),
             y_label,
-            Letters {
-                upright: true,
+            TextStyle {
+                vertical: true,
                 ..label
             },
         )?;
@@ -186,8 +194,8 @@ impl Panel {
             return canvas.text(
                 (across, down),
                 "no numbers",
-                Letters {
-                    color: look::GREY,
+                TextStyle {
+                    color: theme::GREY,
                     ..label
                 },
             );
@@ -224,18 +232,18 @@ impl Panel {
             dash: &[],
             width,
         };
-        let number = Letters {
-            side: HPos::Center,
-            ..Letters::new(look::TICK, look::INK)
+        let number = TextStyle {
+            anchor: HPos::Center,
+            ..TextStyle::new(theme::TICK, theme::INK)
         };
         for y in self.y.ticks() {
             let (_, at) = frame.place((0.0, y));
-            canvas.line(&[(x0, at), (x1, at)], thin(look::GRID, 1.0))?;
+            canvas.line(&[(x0, at), (x1, at)], thin(theme::GRID, 1.0))?;
             canvas.text(
                 (x0 - 12.0, at),
                 &self.y.text(y),
-                Letters {
-                    side: HPos::Right,
+                TextStyle {
+                    anchor: HPos::Right,
                     ..number
                 },
             )?;
@@ -243,22 +251,33 @@ impl Panel {
         let x = Scale::rounds(self.x_end, ((x1 - x0) / 90.0).clamp(3.0, 8.0));
         for round in x.ticks() {
             let (at, _) = frame.place((round, 0.0));
-            canvas.line(&[(at, top), (at, bottom)], thin(look::GRID, 1.0))?;
-            canvas.line(&[(at, bottom), (at, bottom + 7.0)], thin(look::INK, 1.5))?;
+            canvas.line(&[(at, top), (at, bottom)], thin(theme::GRID, 1.0))?;
+            canvas.line(&[(at, bottom), (at, bottom + 7.0)], thin(theme::INK, 1.5))?;
             canvas.text((at, bottom + 26.0), &x.text(round), number)?;
         }
         canvas.line(
             &[(x0, top), (x0, bottom), (x1, bottom)],
-            thin(look::INK, 1.5),
+            thin(theme::INK, 1.5),
         )?;
         canvas.text(
             (x0, top - 30.0),
             &self.title,
-            Letters {
+            TextStyle {
                 bold: true,
-                ..Letters::new(look::PANEL, look::INK)
+                ..TextStyle::new(theme::PANEL, theme::INK)
             },
         )
+    }
+
+    /// What the labels at the ends of the lines take of the width.
+    fn label_room(&self) -> Result<f64> {
+        let mut room: f64 = 30.0;
+        for line in self.lines.iter().filter(|line| !line.label.is_empty()) {
+            room = room
+                .max(84.0)
+                .max(text_width(&line.label, line.label_style())?);
+        }
+        Ok(room)
     }
 
     /// The labels at the ends of the lines, moved apart where they would lie on each other.
@@ -271,23 +290,20 @@ impl Panel {
         let wanted: Vec<f64> = ends.iter().map(|((_, y), _)| *y).collect();
         for (&((x, _), line), y) in
             ends.iter()
-                .zip(spread(&wanted, look::LABEL, (frame.top, frame.bottom)))
+                .zip(spread(&wanted, theme::LABEL, (frame.top, frame.bottom)))
         {
-            let letters = Letters {
-                bold: true,
-                ..Letters::new(look::LABEL, line.pen.color)
-            };
+            let style = line.label_style();
             if x < frame.right {
                 // A line that ends early has its label among the others: make room for it.
-                let (from, to) = (x + 6.0, x + 14.0 + canvas.width(&line.label, letters)?);
-                let (top, bottom) = (y - look::LABEL / 2.0, y + look::LABEL / 2.0);
+                let (from, to) = (x + 6.0, x + 14.0 + text_width(&line.label, style)?);
+                let (top, bottom) = (y - theme::LABEL / 2.0, y + theme::LABEL / 2.0);
                 canvas.fill(
                     &[(from, top), (to, top), (to, bottom), (from, bottom)],
                     WHITE,
                     0.8,
                 )?;
             }
-            canvas.text((x + 10.0, y), &line.label, letters)?;
+            canvas.text((x + 10.0, y), &line.label, style)?;
         }
         Ok(())
     }

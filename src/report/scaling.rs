@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::{
     curves::Curve,
     figure::Figure,
-    look,
     panel::{Line, Panel, Scale},
+    theme,
 };
 
 /// A row of `scaling.csv`.
@@ -46,7 +46,7 @@ pub fn scaling(dir: &Path) -> Result<()> {
         let x_end = curve.points.iter().map(|(x, _)| *x).fold(1.0, f64::max);
         let lines = vec![Line {
             curve,
-            pen: look::first_pen(),
+            pen: theme::first_pen(),
             label: String::new(),
         }];
         Panel {

@@ -9,6 +9,8 @@ const FLOORS: &[(&str, u32)] = &[
     ("seed", 0),
     ("rollout", 0),
     ("record", 0),
+    ("results_layout", 0),
+    ("kept_rollouts", 1),
     ("tokenizer", 1),
     ("task", 1),
     ("model", 2),
@@ -123,6 +125,8 @@ fn files_clocks_and_prints_stay_on_the_top_floor() {
         "model/checkpoint.rs",
         "model/moments.rs",
         "tokenizer.rs",
+        "results_layout.rs",
+        "kept_rollouts.rs",
     ];
     for (file, module, code) in sources() {
         if floor(&module) == 6 {

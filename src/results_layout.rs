@@ -1,0 +1,158 @@
+//! Names and paths of a results folder, and the one way in which a whole file is put there.
+//!
+//! ```text
+//! results/<experiment>/experiment.toml  arms.csv  table.md  ...
+//! results/<experiment>/runs/<arm>/seed-<s>/{rounds.csv, timings.csv, rollouts.jsonl, ...}
+//! ```
+//! What writes a run and what reports it both take the names from here.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The experiment as it was resolved, in a results folder.
+pub const EXPERIMENT: &str = "experiment.toml";
+/// The arms of the experiment, in a results folder.
+pub const ARMS: &str = "arms.csv";
+/// The folder of all runs, in a results folder.
+pub const RUNS: &str = "runs";
+/// One row per agent and round, in the folder of a run.
+pub const ROUNDS: &str = "rounds.csv";
+/// Seconds of each round, in the folder of a run.
+pub const TIMINGS: &str = "timings.csv";
+/// The rollouts of some rounds, in the folder of a run.
+pub const ROLLOUTS: &str = "rollouts.jsonl";
+/// Which commits made a run, in its folder.
+pub const COMMIT: &str = "commit";
+/// One line per round, in the folder of a run.
+pub const LOG: &str = "log.txt";
+/// The checkpoints of a run, in its folder.
+pub const CHECKPOINTS: &str = "checkpoint";
+/// The models of all agents at the end, in the folder of a run.
+pub const MODELS: &str = "models";
+
+/// What comes before the number in the name of a run's folder.
+const SEED: &str = "seed-";
+/// Begin and end of the names of rollouts that were set aside, compressed.
+const ROTATED: [&str; 2] = ["rollouts-", ".jsonl.gz"];
+
+/// The folder of a run.
+pub fn run_folder(results: &Path, arm: &str, seed: u64) -> PathBuf {
+    results.join(RUNS).join(arm).join(format!("{SEED}{seed}"))
+}
+
+/// The seed in the name of a run's folder.
+pub fn seed_of(name: &str) -> Option<u64> {
+    name.strip_prefix(SEED)?.parse().ok()
+}
+
+/// What a file is called while another of its name still counts.
+pub fn beside(name: &str) -> String {
+    format!("{name}.new")
+}
+
+/// The file into which rollouts up to a round are compressed.
+pub fn rotated_rollouts(round: u32) -> String {
+    let [start, end] = ROTATED;
+    format!("{start}{round:08}{end}")
+}
+
+/// The files of kept rollouts in the folder of a run, in the order of their rounds; the last of them
+/// may be the one that is still written to.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn rollout_files(run: &Path) -> io::Result<Vec<PathBuf>> {
+    let [start, end] = ROTATED;
+    let mut files = Vec::new();
+    for entry in fs::read_dir(run)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == ROLLOUTS || (name.starts_with(start) && name.ends_with(end)) {
+            files.push(path);
+        }
+    }
+    // a digit sorts before a letter, so the one that is not compressed yet comes last
+    files.sort();
+    Ok(files)
+}
+
+/// Puts a whole file in its place: written beside it, synced, and renamed. Whoever reads it finds the
+/// old bytes or the new ones, whenever the program or the machine stops.
+///
+/// # Errors
+/// When the file cannot be written; the old one is then as it was.
+pub fn write_atomically(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut new = builder().tempfile_in(folder)?;
+    new.write_all(bytes)?;
+    new.as_file().sync_all()?;
+    new.persist(file).map_err(|e| e.error)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Temporary files with the permissions that the umask gives to any other file.
+fn builder() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".new-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_leaves_the_whole_file_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.md");
+        for text in ["old", "new and longer"] {
+            write_atomically(&file, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let other = dir.path().join("other");
+            fs::write(&other, "").unwrap();
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode(&file), mode(&other));
+        }
+        let folder = dir.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        assert!(write_atomically(&folder, b"x").is_err());
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            3 - usize::from(cfg!(not(unix)))
+        );
+    }
+
+    #[test]
+    fn rollouts_come_in_the_order_of_their_rounds() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = [
+            ROLLOUTS.to_owned(),
+            rotated_rollouts(150),
+            rotated_rollouts(50),
+        ];
+        for name in names.iter().chain(&["log.txt".to_owned()]) {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let found = rollout_files(dir.path()).unwrap();
+        let found: Vec<_> = found.iter().map(|path| path.file_name().unwrap()).collect();
+        assert_eq!(found, [&names[2][..], &names[1], &names[0]]);
+        assert_eq!(
+            (seed_of("seed-7"), seed_of("seed-x"), seed_of("7")),
+            (Some(7), None, None)
+        );
+    }
+}
