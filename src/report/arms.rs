@@ -131,6 +131,16 @@ pub(super) fn by_value(arms: &[ArmRuns]) -> Vec<Vec<&ArmRuns>> {
     groups
 }
 
+/// The values without repetition, in the order of their first occurrence.
+pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    values.fold(Vec::new(), |mut all, value| {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+        all
+    })
+}
+
 /// All arms below `dir` that have a round, in their order.
 ///
 /// # Errors

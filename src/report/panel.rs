@@ -159,13 +159,9 @@ impl Panel {
         corner: Point,
         size: Point,
     ) -> Result<()> {
+        let y_room = if y_label.is_empty() { 0.0 } else { Y_LABEL };
         let frame = Frame {
-            left: corner.0
-                + if y_label.is_empty() {
-                    84.0
-                } else {
-                    84.0 + Y_LABEL
-                },
+            left: corner.0 + 84.0 + y_room,
             top: corner.1 + 58.0,
             right: corner.0 + size.0 - self.label_room()?,
             bottom: corner.1 + size.1 - 84.0,
@@ -177,29 +173,29 @@ impl Panel {
             anchor: HPos::Center,
             ..TextStyle::new(theme::LABEL, theme::INK)
         };
+        let vertical = TextStyle {
+            vertical: true,
+            ..label
+        };
+        let faint = TextStyle {
+            color: theme::GREY,
+            ..label
+        };
         let (across, down) = (
             f64::midpoint(frame.left, frame.right),
             f64::midpoint(frame.top, frame.bottom),
         );
         canvas.text((across, frame.bottom + 62.0), self.x_label, label)?;
-        canvas.text(
-            (corner.0 + 16.0, down),
-            y_label,
-            TextStyle {
-                vertical: true,
-                ..label
-            },
-        )?;
+        canvas.text((corner.0 + 16.0, down), y_label, vertical)?;
         if self.lines.iter().all(|line| line.curve.points.is_empty()) {
-            return canvas.text(
-                (across, down),
-                "no numbers",
-                TextStyle {
-                    color: theme::GREY,
-                    ..label
-                },
-            );
+            return canvas.text((across, down), "no numbers", faint);
         }
+        self.curves(canvas, &frame)?;
+        self.end_labels(canvas, &frame)
+    }
+
+    /// All bands, then all lines.
+    fn curves(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
         for Line { curve, pen, .. } in &self.lines {
             let low = curve.band.iter().map(|&(x, low, _)| (x, low));
             let high = curve.band.iter().rev().map(|&(x, _, high)| (x, high));
@@ -209,14 +205,11 @@ impl Panel {
             }
         }
         for Line { curve, pen, .. } in &self.lines {
-            let points: Vec<Point> = curve
-                .points
-                .iter()
-                .map(|&point| frame.place(point))
-                .collect();
+            let points = curve.points.iter();
+            let points: Vec<Point> = points.map(|&point| frame.place(point)).collect();
             canvas.line(&points, *pen)?;
         }
-        self.end_labels(canvas, &frame)
+        Ok(())
     }
 
     fn axes(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
@@ -227,46 +220,38 @@ impl Panel {
             bottom,
             ..
         } = frame;
-        let thin = |color: RGBColor, width: f64| Pen {
+        let solid = |color: RGBColor, width: f64| Pen {
             color,
             dash: &[],
             width,
         };
-        let number = TextStyle {
+        let (grid, axis) = (solid(theme::GRID, 1.0), solid(theme::INK, 1.5));
+        let across = TextStyle {
             anchor: HPos::Center,
             ..TextStyle::new(theme::TICK, theme::INK)
         };
+        let down = TextStyle {
+            anchor: HPos::Right,
+            ..across
+        };
         for y in self.y.ticks() {
             let (_, at) = frame.place((0.0, y));
-            canvas.line(&[(x0, at), (x1, at)], thin(theme::GRID, 1.0))?;
-            canvas.text(
-                (x0 - 12.0, at),
-                &self.y.text(y),
-                TextStyle {
-                    anchor: HPos::Right,
-                    ..number
-                },
-            )?;
+            canvas.line(&[(x0, at), (x1, at)], grid)?;
+            canvas.text((x0 - 12.0, at), &self.y.text(y), down)?;
         }
         let x = Scale::rounds(self.x_end, ((x1 - x0) / 90.0).clamp(3.0, 8.0));
         for round in x.ticks() {
             let (at, _) = frame.place((round, 0.0));
-            canvas.line(&[(at, top), (at, bottom)], thin(theme::GRID, 1.0))?;
-            canvas.line(&[(at, bottom), (at, bottom + 7.0)], thin(theme::INK, 1.5))?;
-            canvas.text((at, bottom + 26.0), &x.text(round), number)?;
+            canvas.line(&[(at, top), (at, bottom)], grid)?;
+            canvas.line(&[(at, bottom), (at, bottom + 7.0)], axis)?;
+            canvas.text((at, bottom + 26.0), &x.text(round), across)?;
         }
-        canvas.line(
-            &[(x0, top), (x0, bottom), (x1, bottom)],
-            thin(theme::INK, 1.5),
-        )?;
-        canvas.text(
-            (x0, top - 30.0),
-            &self.title,
-            TextStyle {
-                bold: true,
-                ..TextStyle::new(theme::PANEL, theme::INK)
-            },
-        )
+        canvas.line(&[(x0, top), (x0, bottom), (x1, bottom)], axis)?;
+        let title = TextStyle {
+            bold: true,
+            ..TextStyle::new(theme::PANEL, theme::INK)
+        };
+        canvas.text((x0, top - 30.0), &self.title, title)
     }
 
     /// What the labels at the ends of the lines take of the width.

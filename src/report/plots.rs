@@ -9,7 +9,7 @@ use anyhow::Result;
 use plotters::style::RGBColor;
 
 use super::{
-    arms::{Arm, ArmRuns},
+    arms::{Arm, ArmRuns, distinct},
     curves::{self, Curve},
     figure::{Figure, columns, same_axis},
     format::{count, range},
@@ -172,13 +172,9 @@ impl<'a> Plots<'a> {
 
     fn tasks(&self) -> Figure {
         let window = curves::window(self.rounds);
-        let mut names: Vec<&str> = Vec::new();
         let runs = self.arms.iter().flat_map(|(arm, _)| &arm.runs);
-        for (task, _) in runs.flat_map(|run| &run.tasks) {
-            if !names.contains(&task.as_str()) {
-                names.push(task);
-            }
-        }
+        let tasks = runs.flat_map(|run| &run.tasks);
+        let names = distinct(tasks.map(|(task, _)| &task[..]));
         let panels: Vec<Panel> = names
             .iter()
             .map(|name| {

@@ -3,7 +3,7 @@
 //! Gains and tests pair each run with the run of the same seed of the arm's baseline. How rows look is for `table`.
 
 use super::{
-    arms::{Arm, ArmRuns, by_value},
+    arms::{Arm, ArmRuns, by_value, distinct},
     metrics,
     paper::{self, Paper},
     runs::{Run, Series},
@@ -94,13 +94,8 @@ impl Summary {
 
     /// The titles of the arms that others are compared with.
     pub(super) fn baselines(&self) -> Vec<&str> {
-        let mut titles: Vec<&str> = Vec::new();
-        for title in self.rows.iter().filter_map(|row| row.baseline.as_deref()) {
-            if !titles.contains(&title) {
-                titles.push(title);
-            }
-        }
-        titles
+        let titles = self.rows.iter();
+        distinct(titles.filter_map(|row| row.baseline.as_deref()))
     }
 
     /// Whether the paper has numbers for some arm.

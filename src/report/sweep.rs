@@ -1,14 +1,14 @@
 //! A key swept over values: `sweep.md` and `sweep.png`, where `arms.csv` says that arms differ in it.
 
 use super::{
-    arms::{ArmRuns, by_value},
+    arms::{ArmRuns, Swept, by_value, distinct},
     curves,
     figure::{Figure, same_axis},
     format::number,
     panel::{Line, Panel, Scale},
     runs::Series,
     summary::Summary,
-    theme,
+    theme::{self, Pen},
 };
 
 /// The whole of `sweep.md`; none where nothing is swept.
@@ -38,56 +38,69 @@ pub(super) fn markdown(summary: &Summary) -> Option<String> {
     ))
 }
 
+/// The arms of each value of a sweep.
+struct Sweep<'a> {
+    values: Vec<(&'a Swept, Vec<&'a ArmRuns>)>,
+    pens: Vec<Pen>,
+    rounds: usize,
+}
+
 /// What `sweep.png` shows: for each arm a panel of own and one of held-out reward, a line per value; none where
 /// nothing is swept.
 pub(super) fn figure(arms: &[ArmRuns]) -> Option<Figure> {
-    let mut values = by_value(arms);
-    values.retain(|arms| arms[0].arm.swept.is_some());
-    let swept = |value: &[&ArmRuns]| value[0].arm.swept.clone();
-    let key = swept(values.first()?)?.key;
-    let mut families: Vec<String> = Vec::new();
-    for arm in values.iter().flatten() {
-        let title = arm.arm.family_title();
-        if !families.contains(&title) {
-            families.push(title);
-        }
-    }
-    let runs = || values.iter().flatten().flat_map(|arm| &arm.runs);
-    let rounds = runs().map(|run| run.rounds).max().unwrap_or(1);
-    let (window, pens) = (curves::window(rounds), theme::sweep_pens(values.len()));
-    let panel = |family: &str, series: Series| {
-        let of_family = |arm: &&&ArmRuns| arm.arm.family_title() == family;
-        let line = |(arms, &pen): (&Vec<&ArmRuns>, _)| {
-            let arm = arms.iter().find(of_family)?;
-            Some(Line {
-                curve: curves::mean_reward(&arm.runs, series, window),
-                pen,
-                label: String::new(),
-            })
-        };
-        let lines: Vec<Line> = values.iter().zip(&pens).filter_map(line).collect();
-        Panel {
-            title: format!("{}, {family}", series.title()),
-            x_label: "round",
-            x_end: rounds as f64,
-            y: Scale::holding(&lines),
-            lines,
-        }
+    let groups = by_value(arms).into_iter();
+    let values: Vec<_> = groups
+        .filter_map(|arms| Some((arms[0].arm.swept.as_ref()?, arms)))
+        .collect();
+    let key = &values.first()?.0.key;
+    let arms = || values.iter().flat_map(|(_, arms)| arms);
+    let families = distinct(arms().map(|arm| arm.arm.family_title()));
+    let runs = arms().flat_map(|arm| &arm.runs);
+    let sweep = Sweep {
+        rounds: runs.map(|run| run.rounds).max().unwrap_or(1),
+        pens: theme::sweep_pens(values.len()),
+        values,
     };
     let panels = families
         .iter()
-        .flat_map(|family| [Series::Own, Series::Eval].map(|series| panel(family, series)));
-    let names = values.iter().filter_map(|arms| Some(swept(arms)?.value));
+        .flat_map(|family| [Series::Own, Series::Eval].map(|series| sweep.panel(family, series)));
+    let names = sweep.values.iter().map(|(swept, _)| swept.value.clone());
     Some(Figure {
         title: format!("Rewards by {key}"),
         subtitle: format!(
-            "Line: mean over agents and seeds, moving average over {window} rounds; band: 95 % bootstrap interval over seeds"
+            "Line: mean over agents and seeds, moving average over {} rounds; band: 95 % bootstrap interval over seeds",
+            curves::window(sweep.rounds)
         ),
         legend_head: "value:",
-        legend: pens.iter().copied().zip(names).collect(),
+        legend: sweep.pens.iter().copied().zip(names).collect(),
         y_label: "mean reward of a round",
         panels: same_axis(panels.collect()),
         columns: 2,
         height: 620.0,
     })
+}
+
+impl Sweep<'_> {
+    fn panel(&self, family: &str, series: Series) -> Panel {
+        let window = curves::window(self.rounds);
+        let of_family = |arm: &&&ArmRuns| arm.arm.family_title() == family;
+        let values = self.values.iter().zip(&self.pens);
+        let lines: Vec<Line> = values
+            .filter_map(|((_, arms), &pen)| {
+                let arm = arms.iter().find(of_family)?;
+                Some(Line {
+                    curve: curves::mean_reward(&arm.runs, series, window),
+                    pen,
+                    label: String::new(),
+                })
+            })
+            .collect();
+        Panel {
+            title: format!("{}, {family}", series.title()),
+            x_label: "round",
+            x_end: self.rounds as f64,
+            y: Scale::holding(&lines),
+            lines,
+        }
+    }
 }

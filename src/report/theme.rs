@@ -5,7 +5,10 @@
 
 use plotters::style::RGBColor;
 
-use super::{arms::Arm, paper};
+use super::{
+    arms::{Arm, distinct},
+    paper,
+};
 
 /// How a line is drawn. Lengths are in pixels of the finished picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,16 +121,6 @@ pub(super) fn pens(arms: &[&Arm]) -> Vec<Pen> {
         }
     };
     arms.iter().map(pen).collect()
-}
-
-/// The values without repetition, in the order of their first occurrence.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    values.fold(Vec::new(), |mut all, value| {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-        all
-    })
 }
 
 fn place_of<T: PartialEq>(values: &[T], value: &T) -> Option<usize> {
