@@ -36,11 +36,9 @@ use anyhow::{Context, Result};
 pub use self::{scaling::scaling, summary::Summary};
 use crate::results_layout::write_atomically;
 
-/// What [`write()`] makes in a folder.
+/// What [`write()`] makes in a folder; where a key is swept, `sweep.md` and `sweep.png` too.
 pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, timings.md, cumulative.png, smoothed.png, raw.png, \
                          tasks.png, selection.png";
-/// What it makes in addition where `arms.csv` says that a key is swept.
-pub const SWEEP_FILES: &str = "sweep.md, sweep.png";
 
 /// Reads all runs below `dir` and writes tables and pictures into it, and a page with all of them.
 ///

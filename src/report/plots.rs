@@ -253,8 +253,11 @@ impl<'a> Plots<'a> {
         // longer names are in the legend alone
         let short = titles().all(|title| title.chars().count() <= MOST_LABEL);
         let label = |arm: &ArmRuns| {
-            let shown = short && self.arms.len() > 1;
-            shown.then(|| arm.arm.title()).unwrap_or_default()
+            if short && self.arms.len() > 1 {
+                arm.arm.title()
+            } else {
+                String::new()
+            }
         };
         let line = |(arm, pen): &(&'a ArmRuns, Pen)| Line {
             curve: curve(&arm.runs),

@@ -194,15 +194,14 @@ fn against(runs: &[&Run], bases: &[&Run], which: usize) -> Option<f64> {
 
 /// Each p corrected for being one of those with the same baseline.
 fn corrected(arms: &[ArmRuns], ps: &[Option<f64>]) -> Vec<Option<f64>> {
-    let mut all = vec![None; ps.len()];
-    for at in 0..arms.len() {
+    let p = |at: usize| {
         let family = arms.iter().zip(ps);
         let family: Vec<Option<f64>> = family
             .map(|(arm, p)| p.filter(|_| arm.arm.baseline == arms[at].arm.baseline))
             .collect();
-        all[at] = holm(&family)[at];
-    }
-    all
+        holm(&family)[at]
+    };
+    (0..arms.len()).map(p).collect()
 }
 
 #[cfg(test)]
