@@ -15,7 +15,7 @@ use plotters::{
     },
 };
 
-use super::look::Pen;
+use super::theme::Pen;
 
 /// How many times larger than the finished picture.
 const FINE: usize = 3;
@@ -29,46 +29,46 @@ pub(super) type Point = (f64, f64);
 
 /// How text is drawn; its point is the middle of the height of its capitals.
 #[derive(Clone, Copy)]
-pub(super) struct Letters {
+pub(super) struct TextStyle {
     pub(super) size: f64,
     pub(super) color: RGBColor,
     pub(super) bold: bool,
     /// Where in the text its point is: at the left, in the centre or at the right.
-    pub(super) side: HPos,
+    pub(super) anchor: HPos,
     /// Whether it runs from the bottom to the top.
-    pub(super) upright: bool,
+    pub(super) vertical: bool,
 }
 
-impl Letters {
+impl TextStyle {
     /// Plain text that starts at its point.
     pub(super) fn new(size: f64, color: RGBColor) -> Self {
-        Letters {
+        TextStyle {
             size,
             color,
             bold: false,
-            side: HPos::Left,
-            upright: false,
+            anchor: HPos::Left,
+            vertical: false,
         }
     }
 
-    fn style(self) -> TextStyle<'static> {
-        let style = if self.bold {
+    fn to_plotters(self) -> plotters::style::TextStyle<'static> {
+        let weight = if self.bold {
             FontStyle::Bold
         } else {
             FontStyle::Normal
         };
-        let turn = if self.upright {
+        let turn = if self.vertical {
             FontTransform::Rotate270
         } else {
             FontTransform::None
         };
-        let font =
-            FontDesc::new(FontFamily::Name(FAMILY), self.size * FINE as f64, style).transform(turn);
-        TextStyle {
+        let font = FontDesc::new(FontFamily::Name(FAMILY), self.size * FINE as f64, weight)
+            .transform(turn);
+        plotters::style::TextStyle {
             color: self.color.to_backend_color(),
-            ..TextStyle::from(font)
+            ..font.into()
         }
-        .pos(Pos::new(self.side, VPos::Top))
+        .pos(Pos::new(self.anchor, VPos::Top))
     }
 }
 
@@ -79,25 +79,16 @@ pub(super) struct Canvas<'a> {
 
 impl Canvas<'_> {
     /// Draws text.
-    pub(super) fn text(&self, (x, y): Point, text: &str, letters: Letters) -> Result<()> {
-        let up = ABOVE_MIDDLE * letters.size;
-        let at = if letters.upright {
+    pub(super) fn text(&self, (x, y): Point, text: &str, style: TextStyle) -> Result<()> {
+        let up = ABOVE_MIDDLE * style.size;
+        let at = if style.vertical {
             (x - up, y)
         } else {
             (x, y - up)
         };
         self.area
-            .draw(&Text::new(text, fine(at), letters.style()))
+            .draw(&Text::new(text, fine(at), style.to_plotters()))
             .map_err(failed)
-    }
-
-    /// How wide text will be.
-    pub(super) fn width(&self, text: &str, letters: Letters) -> Result<f64> {
-        let (width, _) = self
-            .area
-            .estimate_text_size(text, &letters.style())
-            .map_err(failed)?;
-        Ok(f64::from(width) / FINE as f64)
     }
 
     /// Draws a line through points, dashed as the pen says, with round joints.
@@ -134,12 +125,14 @@ impl Canvas<'_> {
     }
 }
 
-/// Draws a picture of `size` pixels and writes it as PNG.
-pub(super) fn png(
-    path: &Path,
-    size: (u32, u32),
-    draw: impl FnOnce(&Canvas<'_>) -> Result<()>,
-) -> Result<()> {
+/// How wide text will be.
+pub(super) fn text_width(text: &str, style: TextStyle) -> Result<f64> {
+    register_fonts()?;
+    let ((left, _), (right, _)) = style.to_plotters().font.layout_box(text).map_err(failed)?;
+    Ok(f64::from(right - left) / FINE as f64)
+}
+
+fn register_fonts() -> Result<()> {
     for (style, font) in [
         (FontStyle::Normal, dejavu::sans::regular()),
         (FontStyle::Bold, dejavu::sans::bold()),
@@ -147,6 +140,16 @@ pub(super) fn png(
         register_font(FAMILY, style, font)
             .map_err(|_| anyhow!("the built-in font cannot be read"))?;
     }
+    Ok(())
+}
+
+/// Draws a picture of `size` pixels and writes it as PNG.
+pub(super) fn write(
+    path: &Path,
+    size: (u32, u32),
+    draw: impl FnOnce(&Canvas<'_>) -> Result<()>,
+) -> Result<()> {
+    register_fonts()?;
     let (width, height) = (size.0 as usize, size.1 as usize);
     let mut pixels = vec![255; 3 * FINE * FINE * width * height];
     {
@@ -159,14 +162,22 @@ pub(super) fn png(
         canvas.area.present().map_err(failed)?;
     }
     let pixels = shrink(&pixels, width, height);
-    super::replace(path, |temporary| {
-        let mut backend = BitMapBackend::new(temporary, size);
-        backend.blit_bitmap((0, 0), size, &pixels).map_err(failed)?;
-        backend
-            .present()
-            .map_err(failed)
-            .context("cannot save the picture")
-    })
+    super::write_file(
+        path,
+        &encode(&pixels, size).context("cannot encode a picture")?,
+    )
+}
+
+/// Pixels of three bytes as the bytes of a PNG file.
+fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
 }
 
 /// Each block of `FINE` times `FINE` pixels becomes its mean.

@@ -1,14 +1,14 @@
-//! The paper's claims beside what was measured, a table a claim: `claims.md`.
+//! The paper's claims beside what was measured, one table per claim: `claims.md`.
 //!
 //! Each claim is looked at in every series that it can be about. It holds or does not hold where the 95 % interval
 //! of Student's t over seeds says so, and is undecided otherwise.
 
 use super::{
-    csv::{Mix, Run, Series},
-    measure, paper,
+    arms::{ArmRuns, Mix},
+    format::{NONE, number, percent},
+    metrics, paper,
+    runs::{Run, Series},
     stats::{Estimate, estimate, line},
-    summary::{by_mix, grown},
-    table::{NONE, percent, plain},
 };
 
 /// What came of a claim in one series.
@@ -22,7 +22,8 @@ struct Finding {
 /// A claim of the paper and what was found.
 struct Claim {
     says: String,
-    measure: &'static str,
+    /// What the numbers are.
+    quantity: &'static str,
     findings: Vec<Finding>,
     /// What to know before reading them; empty for nothing.
     note: &'static str,
@@ -39,13 +40,11 @@ const FEWER: &str = "\nA round's own reward is the mean over I groups of complet
 struct Four<'a>([Vec<&'a Run>; 4]);
 
 /// The whole of `claims.md`; none unless the paper's four mixes are all there.
-pub(super) fn markdown(runs: &[Run]) -> Option<String> {
-    let mixes = by_mix(runs);
+pub(super) fn markdown(arms: &[ArmRuns]) -> Option<String> {
     let of = |mix: Mix| {
-        mixes
-            .iter()
-            .find(|runs| runs[0].mix == mix)
-            .map(|runs| grown(runs))
+        let mut arms = arms.iter();
+        arms.find(|arm| arm.arm.named_mix() == Some(mix))
+            .map(ArmRuns::grown)
     };
     let [a, b, c, d] = paper::MIXES.map(of);
     let four = Four([a?, b?, c?, d?]);
@@ -63,7 +62,7 @@ pub(super) fn markdown(runs: &[Run]) -> Option<String> {
     ] {
         text += &format!(
             "\n**{}**\n\n| series | {} | |\n|---|---|---|\n",
-            claim.says, claim.measure
+            claim.says, claim.quantity
         );
         for Finding {
             series,
@@ -94,8 +93,8 @@ impl Four<'_> {
         self.paired(mix, other, &|run, other| {
             let rounds = run.rounds.min(other.rounds);
             Some(
-                measure::cumulative(run, series, rounds)?
-                    - measure::cumulative(other, series, rounds)?,
+                metrics::cumulative(run, series, rounds)?
+                    - metrics::cumulative(other, series, rounds)?,
             )
         })
     }
@@ -106,13 +105,12 @@ impl Four<'_> {
         other: usize,
         of: &dyn Fn(&Run, &Run) -> Option<f64>,
     ) -> Option<Estimate> {
-        let pair = |run: &&Run| {
-            of(
-                run,
-                self.0[other].iter().find(|other| other.seed == run.seed)?,
-            )
-        };
+        let pair = |run: &&Run| of(run, self.run(other, run.seed)?);
         estimate(&self.0[mix].iter().filter_map(pair).collect::<Vec<_>>())
+    }
+
+    fn run(&self, mix: usize, seed: u64) -> Option<&Run> {
+        self.0[mix].iter().copied().find(|run| run.seed == seed)
     }
 
     fn over(&self, mix: usize, of: &dyn Fn(&Run) -> Option<f64>) -> Option<Estimate> {
@@ -128,7 +126,7 @@ impl Four<'_> {
         let finding = |series| {
             let others = [0, 1, 3].map(|other| (other, self.difference(2, other, series)));
             let text = others.iter().map(|(other, difference)| {
-                format!("over {}: {}", self.0[*other][0].mix, plain(*difference, 1))
+                format!("over {}: {}", paper::MIXES[*other], number(*difference, 1))
             });
             let beyond = others
                 .each_ref()
@@ -146,7 +144,7 @@ impl Four<'_> {
         let says = "4 / 4 gathers the most reward".to_owned();
         Claim {
             says,
-            measure: "cumulative reward of 4 / 4",
+            quantity: "cumulative reward of 4 / 4",
             findings: Series::ALL.map(finding).into(),
             note: "",
             line: line!(),
@@ -158,7 +156,7 @@ impl Four<'_> {
             .and_then(|paper| paper.gain)
             .unwrap_or_default();
         let finding = |series| {
-            let gain = self.paired(2, 0, &|run, base| measure::gain(run, base, series));
+            let gain = self.paired(2, 0, &|run, base| metrics::gain(run, base, series));
             // an interval without the paper's number speaks against it, one around it for it where it is narrow
             let holds = gain.and_then(|gain| gain.sure).and_then(|[low, high]| {
                 let around = (low..=high).contains(&printed);
@@ -178,7 +176,7 @@ impl Four<'_> {
         let says = format!("4 / 4 gathers {printed:.1} % more than 8 / 0 (printed as 94 %)");
         Claim {
             says,
-            measure: "gain of 4 / 4 over 8 / 0",
+            quantity: "gain of 4 / 4 over 8 / 0",
             findings: Series::ALL.map(finding).into(),
             note: "",
             line: line!(),
@@ -190,37 +188,34 @@ impl Four<'_> {
             let difference = self.difference(2, 3, series);
             Finding {
                 series,
-                measured: plain(difference, 1),
+                measured: number(difference, 1),
                 holds: difference.and_then(|d| d.beyond(0.0)),
             }
         };
         let says = "2 / 6 gathers less than 4 / 4: too much sharing hurts".to_owned();
         Claim {
             says,
-            measure: "cumulative reward of 4 / 4 less that of 2 / 6",
+            quantity: "cumulative reward of 4 / 4 less that of 2 / 6",
             findings: Series::ALL.map(finding).into(),
             note: "",
             line: line!(),
         }
     }
 
-    /// A number a run, mix after mix, and how it grows with every external rollout.
+    /// A number of each run, mix after mix, and how it grows with every external rollout.
     fn growth(
         &self,
         series: Series,
         decimals: usize,
         of: fn(&Run, Series) -> Option<f64>,
     ) -> Finding {
-        let means = (0..4).map(|mix| plain(self.over(mix, &|run| of(run, series)), decimals));
+        let means = (0..4).map(|mix| number(self.over(mix, &|run| of(run, series)), decimals));
         let slope = |seed: u64| {
-            let run = |runs: &Vec<&Run>| runs.iter().find(|run| run.seed == seed).copied().cloned();
-            let points: Option<Vec<(f64, f64)>> = self
-                .0
-                .iter()
-                .map(|runs| {
-                    run(runs).and_then(|run| Some((run.mix.external as f64, of(&run, series)?)))
-                })
-                .collect();
+            let point = |mix: usize| {
+                let external = paper::MIXES[mix].external as f64;
+                Some((external, of(self.run(mix, seed)?, series)?))
+            };
+            let points: Option<Vec<(f64, f64)>> = (0..4).map(point).collect();
             Some(line(&points?)?.1)
         };
         let slopes = estimate(
@@ -230,7 +225,7 @@ impl Four<'_> {
                 .collect::<Vec<_>>(),
         );
         let means = means.collect::<Vec<_>>().join(" → ");
-        let measured = format!("{means}; a rollout more: {}", plain(slopes, decimals + 1));
+        let measured = format!("{means}; a rollout more: {}", number(slopes, decimals + 1));
         Finding {
             series,
             measured,
@@ -240,11 +235,11 @@ impl Four<'_> {
 
     fn swings(&self) -> Claim {
         let findings =
-            [Series::Own, Series::Train].map(|series| self.growth(series, 4, measure::oscillation));
+            [Series::Own, Series::Train].map(|series| self.growth(series, 4, metrics::oscillation));
         let says = "Oscillation grows with J".to_owned();
         Claim {
             says,
-            measure: "oscillation of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6",
+            quantity: "oscillation of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6",
             findings: findings.into(),
             note: FEWER,
             line: line!(),
@@ -253,11 +248,11 @@ impl Four<'_> {
 
     fn peaks(&self) -> Claim {
         let findings =
-            [Series::Own, Series::Train].map(|series| self.growth(series, 3, measure::peak));
+            [Series::Own, Series::Train].map(|series| self.growth(series, 3, metrics::peak));
         let says = "Peaks rise with J".to_owned();
         Claim {
             says,
-            measure: "peak of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6",
+            quantity: "peak of 8 / 0 → 6 / 2 → 4 / 4 → 2 / 6",
             findings: findings.into(),
             note: FEWER,
             line: line!(),
@@ -266,11 +261,11 @@ impl Four<'_> {
 
     /// No reward is for tags around an answer, so what is learned of them is learned from answers that score.
     fn format(&self) -> Claim {
-        let rise = |run: &Run| Some(measure::final_reward(run)? - measure::start_reward(run)?);
+        let rise = |run: &Run| Some(metrics::final_reward(run)? - metrics::start_reward(run)?);
         let rises = [1, 2, 3, 0].map(|mix| (mix, self.over(mix, &rise)));
         let text = rises
             .iter()
-            .map(|(mix, rise)| format!("{}: {}", self.0[*mix][0].mix, plain(*rise, 3)));
+            .map(|(mix, rise)| format!("{}: {}", paper::MIXES[*mix], number(*rise, 3)));
         let sharing = rises[..3]
             .iter()
             .map(|(_, rise)| rise.and_then(|rise| rise.beyond(0.0)));
@@ -290,7 +285,7 @@ impl Four<'_> {
         let says = "A reward for the form of answers is needless under sharing".to_owned();
         Claim {
             says,
-            measure: "own reward, last less first rounds; nothing is paid for the tags as such",
+            quantity: "own reward, last less first rounds; nothing is paid for the tags as such",
             findings: vec![finding],
             note: "",
             line: line!(),

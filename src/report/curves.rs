@@ -1,13 +1,12 @@
-//! The lines and bands of the pictures as points, a curve a mix.
+//! The lines and bands of the pictures as points, one curve per arm.
 //!
-//! Seeds are averaged round by round. Where runs of one mix are of unequal length, the line ends with the
+//! Seeds are averaged round by round. Where runs of one arm are of unequal length, the line ends with the
 //! shortest, so that it does not jump where a run ends; runs that have only begun are left out.
 
 use super::{
-    csv::{Grid, Run, Series},
-    measure::every_round,
+    metrics::every_round,
+    runs::{Grid, Run, Series, grown},
     stats::{estimate, mean, mean_rows, moving_average, running_sum},
-    summary::grown,
 };
 
 /// A line, with a band around it where there is one.
@@ -115,7 +114,7 @@ pub(super) fn mean_reward(runs: &[Run], series: Series, window: usize) -> Curve 
     curve
 }
 
-/// The runs of one mix that a line is drawn from, and how many of their rounds.
+/// The runs of one arm that a line is drawn from, and how many of their rounds.
 fn comparable(runs: &[Run]) -> (Vec<&Run>, usize) {
     let runs = grown(runs);
     let rounds = runs.iter().map(|run| run.rounds).min().unwrap_or(0);
@@ -132,7 +131,7 @@ fn sums(run: &Run, series: Series, rounds: usize) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::csv::parse_for_tests, *};
+    use super::{super::runs::parse_for_tests, *};
 
     const ROWS: &str = "round,agent,own_reward,train_reward,eval_reward,completions
 1,0,0,0,,8
@@ -155,7 +154,7 @@ mod tests {
         let runs = [parse_for_tests(ROWS)];
         for series in [Series::Own, Series::Train, Series::Eval] {
             let end = cumulative(&runs, series).points.last().copied().unwrap();
-            let sum = crate::report::measure::cumulative(&runs[0], series, 3).unwrap();
+            let sum = crate::report::metrics::cumulative(&runs[0], series, 3).unwrap();
             assert!((end.1 - sum).abs() < 1e-12, "{end:?} is not {sum}");
         }
         let points = cumulative(&runs, Series::Eval).points;

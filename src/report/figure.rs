@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::{
-    canvas::{self, Canvas, Letters},
-    look::{self, Pen},
+    canvas::{self, Canvas, Point, TextStyle, text_width},
     panel::{Panel, Scale, Y_LABEL},
+    theme::{self, Pen},
 };
 
 /// Width of every picture.
@@ -33,26 +33,24 @@ impl Figure {
     /// Draws it into a PNG file.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         let rows = self.panels.len().div_ceil(self.columns).max(1);
-        let legend_top = 138.0;
-        let top = legend_top
-            + if self.legend.is_empty() {
-                -14.0
-            } else {
-                52.0 * self.legend_rows() as f64
-            };
+        let entries = self.legend_entries()?;
+        let top = match entries.last() {
+            Some((_, y)) => y + ROW - 16.0,
+            None => LEGEND_TOP - 14.0,
+        };
         let height = top + rows as f64 * self.height + 20.0;
-        canvas::png(path, (WIDTH as u32, height as u32), |canvas| {
-            let title = Letters {
+        canvas::write(path, (WIDTH as u32, height as u32), |canvas| {
+            let title = TextStyle {
                 bold: true,
-                ..Letters::new(look::TITLE, look::INK)
+                ..TextStyle::new(theme::TITLE, theme::INK)
             };
             canvas.text((MARGIN, 44.0), &self.title, title)?;
             canvas.text(
                 (MARGIN, 96.0),
                 &self.subtitle,
-                Letters::new(look::SUBTITLE, look::GREY),
+                TextStyle::new(theme::SUBTITLE, theme::GREY),
             )?;
-            self.draw_legend(canvas, legend_top)?;
+            self.draw_legend(canvas, &entries)?;
             // The first column alone has room for the label of the y axis.
             let width = (WIDTH - 2.0 * MARGIN - Y_LABEL) / self.columns as f64;
             for (at, panel) in self.panels.iter().enumerate() {
@@ -70,33 +68,42 @@ impl Figure {
         })
     }
 
-    fn legend_rows(&self) -> usize {
-        self.legend.len().div_ceil(LEGEND_COLUMNS)
+    /// Where each entry of the legend begins; rows end where the picture does.
+    fn legend_entries(&self) -> Result<Vec<Point>> {
+        let style = TextStyle::new(theme::LABEL, theme::INK);
+        let start = MARGIN + text_width(self.legend_head, style)? + 30.0;
+        let (mut x, mut y) = (start, LEGEND_TOP + 16.0);
+        let mut entries = Vec::new();
+        for (_, name) in &self.legend {
+            let width = STROKE + 14.0 + text_width(name, style)?;
+            if x > start && x + width > WIDTH - MARGIN {
+                (x, y) = (start, y + ROW);
+            }
+            entries.push((x, y));
+            x += width + 44.0;
+        }
+        Ok(entries)
     }
 
-    fn draw_legend(&self, canvas: &Canvas<'_>, top: f64) -> Result<()> {
-        let letters = Letters::new(look::LABEL, look::INK);
-        if self.legend.is_empty() {
-            return Ok(());
+    fn draw_legend(&self, canvas: &Canvas<'_>, entries: &[Point]) -> Result<()> {
+        let style = TextStyle::new(theme::LABEL, theme::INK);
+        if !entries.is_empty() {
+            canvas.text((MARGIN, LEGEND_TOP + 16.0), self.legend_head, style)?;
         }
-        canvas.text((MARGIN, top + 16.0), self.legend_head, letters)?;
-        let start = MARGIN + canvas.width(self.legend_head, letters)? + 30.0;
-        let mut x = start;
-        for (at, (pen, name)) in self.legend.iter().enumerate() {
-            if at % LEGEND_COLUMNS == 0 {
-                x = start;
-            }
-            let y = top + 16.0 + 52.0 * (at / LEGEND_COLUMNS) as f64;
-            canvas.line(&[(x, y), (x + 84.0, y)], *pen)?;
-            canvas.text((x + 98.0, y), name, letters)?;
-            x += 98.0 + canvas.width(name, letters)? + 44.0;
+        for (&(x, y), (pen, name)) in entries.iter().zip(&self.legend) {
+            canvas.line(&[(x, y), (x + STROKE, y)], *pen)?;
+            canvas.text((x + STROKE + 14.0, y), name, style)?;
         }
         Ok(())
     }
 }
 
-/// Entries in a row of the legend.
-const LEGEND_COLUMNS: usize = 6;
+/// Where the legend begins.
+const LEGEND_TOP: f64 = 138.0;
+/// Height of a row of the legend.
+const ROW: f64 = 52.0;
+/// Length of a line of the legend.
+const STROKE: f64 = 84.0;
 
 /// The same y axis for all panels.
 pub(super) fn same_axis(mut panels: Vec<Panel>) -> Vec<Panel> {

@@ -6,9 +6,9 @@ use anyhow::Result;
 use plotters::style::{RGBColor, WHITE, text_anchor::HPos};
 
 use super::{
-    canvas::{Canvas, Letters, Point},
+    canvas::{Canvas, Point, TextStyle, text_width},
     curves::Curve,
-    look::{self, Pen},
+    theme::{self, Pen},
 };
 
 /// What the label of a y axis adds to the width of a panel.
@@ -20,6 +20,15 @@ pub(super) struct Line {
     pub(super) pen: Pen,
     /// Empty for none.
     pub(super) label: String,
+}
+
+impl Line {
+    fn label_style(&self) -> TextStyle {
+        TextStyle {
+            bold: true,
+            ..TextStyle::new(theme::LABEL, self.pen.color)
+        }
+    }
 }
 
 /// What a panel shows.
@@ -150,48 +159,43 @@ impl Panel {
         corner: Point,
         size: Point,
     ) -> Result<()> {
-        let labelled = self.lines.iter().any(|line| !line.label.is_empty());
+        let y_room = if y_label.is_empty() { 0.0 } else { Y_LABEL };
         let frame = Frame {
-            left: corner.0
-                + if y_label.is_empty() {
-                    84.0
-                } else {
-                    84.0 + Y_LABEL
-                },
+            left: corner.0 + 84.0 + y_room,
             top: corner.1 + 58.0,
-            right: corner.0 + size.0 - if labelled { 84.0 } else { 30.0 },
+            right: corner.0 + size.0 - self.label_room()?,
             bottom: corner.1 + size.1 - 84.0,
             x_end: self.x_end,
             y: self.y,
         };
         self.axes(canvas, &frame)?;
-        let label = Letters {
-            side: HPos::Center,
-            ..Letters::new(look::LABEL, look::INK)
+        let label = TextStyle {
+            anchor: HPos::Center,
+            ..TextStyle::new(theme::LABEL, theme::INK)
+        };
+        let vertical = TextStyle {
+            vertical: true,
+            ..label
+        };
+        let faint = TextStyle {
+            color: theme::GREY,
+            ..label
         };
         let (across, down) = (
             f64::midpoint(frame.left, frame.right),
             f64::midpoint(frame.top, frame.bottom),
         );
         canvas.text((across, frame.bottom + 62.0), self.x_label, label)?;
-        canvas.text(
-            (corner.0 + 16.0, down),
-            y_label,
-            Letters {
-                upright: true,
-                ..label
-            },
-        )?;
+        canvas.text((corner.0 + 16.0, down), y_label, vertical)?;
         if self.lines.iter().all(|line| line.curve.points.is_empty()) {
-            return canvas.text(
-                (across, down),
-                "no numbers",
-                Letters {
-                    color: look::GREY,
-                    ..label
-                },
-            );
+            return canvas.text((across, down), "no numbers", faint);
         }
+        self.curves(canvas, &frame)?;
+        self.end_labels(canvas, &frame)
+    }
+
+    /// All bands, then all lines.
+    fn curves(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
         for Line { curve, pen, .. } in &self.lines {
             let low = curve.band.iter().map(|&(x, low, _)| (x, low));
             let high = curve.band.iter().rev().map(|&(x, _, high)| (x, high));
@@ -201,14 +205,11 @@ impl Panel {
             }
         }
         for Line { curve, pen, .. } in &self.lines {
-            let points: Vec<Point> = curve
-                .points
-                .iter()
-                .map(|&point| frame.place(point))
-                .collect();
+            let points = curve.points.iter();
+            let points: Vec<Point> = points.map(|&point| frame.place(point)).collect();
             canvas.line(&points, *pen)?;
         }
-        self.end_labels(canvas, &frame)
+        Ok(())
     }
 
     fn axes(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<()> {
@@ -219,46 +220,49 @@ impl Panel {
             bottom,
             ..
         } = frame;
-        let thin = |color: RGBColor, width: f64| Pen {
+        let solid = |color: RGBColor, width: f64| Pen {
             color,
             dash: &[],
             width,
         };
-        let number = Letters {
-            side: HPos::Center,
-            ..Letters::new(look::TICK, look::INK)
+        let (grid, axis) = (solid(theme::GRID, 1.0), solid(theme::INK, 1.5));
+        let across = TextStyle {
+            anchor: HPos::Center,
+            ..TextStyle::new(theme::TICK, theme::INK)
+        };
+        let down = TextStyle {
+            anchor: HPos::Right,
+            ..across
         };
         for y in self.y.ticks() {
             let (_, at) = frame.place((0.0, y));
-            canvas.line(&[(x0, at), (x1, at)], thin(look::GRID, 1.0))?;
-            canvas.text(
-                (x0 - 12.0, at),
-                &self.y.text(y),
-                Letters {
-                    side: HPos::Right,
-                    ..number
-                },
-            )?;
+            canvas.line(&[(x0, at), (x1, at)], grid)?;
+            canvas.text((x0 - 12.0, at), &self.y.text(y), down)?;
         }
         let x = Scale::rounds(self.x_end, ((x1 - x0) / 90.0).clamp(3.0, 8.0));
         for round in x.ticks() {
             let (at, _) = frame.place((round, 0.0));
-            canvas.line(&[(at, top), (at, bottom)], thin(look::GRID, 1.0))?;
-            canvas.line(&[(at, bottom), (at, bottom + 7.0)], thin(look::INK, 1.5))?;
-            canvas.text((at, bottom + 26.0), &x.text(round), number)?;
+            canvas.line(&[(at, top), (at, bottom)], grid)?;
+            canvas.line(&[(at, bottom), (at, bottom + 7.0)], axis)?;
+            canvas.text((at, bottom + 26.0), &x.text(round), across)?;
         }
-        canvas.line(
-            &[(x0, top), (x0, bottom), (x1, bottom)],
-            thin(look::INK, 1.5),
-        )?;
-        canvas.text(
-            (x0, top - 30.0),
-            &self.title,
-            Letters {
-                bold: true,
-                ..Letters::new(look::PANEL, look::INK)
-            },
-        )
+        canvas.line(&[(x0, top), (x0, bottom), (x1, bottom)], axis)?;
+        let title = TextStyle {
+            bold: true,
+            ..TextStyle::new(theme::PANEL, theme::INK)
+        };
+        canvas.text((x0, top - 30.0), &self.title, title)
+    }
+
+    /// What the labels at the ends of the lines take of the width.
+    fn label_room(&self) -> Result<f64> {
+        let mut room: f64 = 30.0;
+        for line in self.lines.iter().filter(|line| !line.label.is_empty()) {
+            room = room
+                .max(84.0)
+                .max(text_width(&line.label, line.label_style())?);
+        }
+        Ok(room)
     }
 
     /// The labels at the ends of the lines, moved apart where they would lie on each other.
@@ -271,23 +275,20 @@ impl Panel {
         let wanted: Vec<f64> = ends.iter().map(|((_, y), _)| *y).collect();
         for (&((x, _), line), y) in
             ends.iter()
-                .zip(spread(&wanted, look::LABEL, (frame.top, frame.bottom)))
+                .zip(spread(&wanted, theme::LABEL, (frame.top, frame.bottom)))
         {
-            let letters = Letters {
-                bold: true,
-                ..Letters::new(look::LABEL, line.pen.color)
-            };
+            let style = line.label_style();
             if x < frame.right {
                 // A line that ends early has its label among the others: make room for it.
-                let (from, to) = (x + 6.0, x + 14.0 + canvas.width(&line.label, letters)?);
-                let (top, bottom) = (y - look::LABEL / 2.0, y + look::LABEL / 2.0);
+                let (from, to) = (x + 6.0, x + 14.0 + text_width(&line.label, style)?);
+                let (top, bottom) = (y - theme::LABEL / 2.0, y + theme::LABEL / 2.0);
                 canvas.fill(
                     &[(from, top), (to, top), (to, bottom), (from, bottom)],
                     WHITE,
                     0.8,
                 )?;
             }
-            canvas.text((x + 10.0, y), &line.label, letters)?;
+            canvas.text((x + 10.0, y), &line.label, style)?;
         }
         Ok(())
     }

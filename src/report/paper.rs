@@ -4,7 +4,7 @@
 //! 8 agents and 2000 rounds of the mean reward of the round, for four mixes. It has no table, and it
 //! does not say which reward it sums. Gains and means are computed here from those four sums.
 
-use super::csv::Mix;
+use super::arms::Mix;
 
 /// What the paper sums over: 8 agents times 2000 rounds.
 const AGENT_ROUNDS: f64 = 8.0 * 2000.0;
@@ -55,7 +55,7 @@ pub(super) struct Paper {
     pub(super) cumulative: f64,
     /// Gain over 8 / 0 in percent; none for 8 / 0 itself.
     pub(super) gain: Option<f64>,
-    /// Mean reward an agent and round.
+    /// Mean reward per agent and round.
     pub(super) mean: f64,
 }
 

@@ -1,4 +1,5 @@
-//! The five pictures of an experiment: cumulative, smoothed, raw and task rewards, and the three series of a mix.
+//! The five pictures of an experiment: cumulative, smoothed, raw and task rewards, and the three series of each arm;
+//! and that of a sweep where there is one.
 //!
 //! `smoothed.png` and `raw.png` follow the paper's Figures 2 and 1.
 
@@ -8,48 +9,56 @@ use anyhow::Result;
 use plotters::style::RGBColor;
 
 use super::{
-    csv::{Mix, Run, Series},
+    arms::{Arm, ArmRuns, distinct},
     curves::{self, Curve},
     figure::{Figure, columns, same_axis},
-    look::{self, Pen},
+    format::{count, range},
     panel::{Line, Panel, Scale},
-    summary::{Summary, by_mix, grown},
+    runs::{Run, Series},
+    summary::Summary,
+    sweep,
+    table::baseline_name,
+    theme::{self, Pen},
 };
 
-/// Below this p a mix is marked as different from the one without sharing.
+/// Below this p an arm is marked as different from its baseline.
 const SIGNIFICANT: f64 = 0.05;
 
+/// Characters of the longest name that stands at the end of a line.
+const MOST_LABEL: usize = 12;
+
 /// Draws all pictures of the runs into `dir`.
-pub(super) fn write(dir: &Path, runs: &[Run]) -> Result<()> {
-    let all = Experiment::new(runs);
-    all.cumulative().write(&dir.join("cumulative.png"))?;
-    all.smoothed().write(&dir.join("smoothed.png"))?;
-    all.raw().write(&dir.join("raw.png"))?;
-    all.tasks().write(&dir.join("tasks.png"))?;
-    all.selection().write(&dir.join("selection.png"))
+pub(super) fn write(dir: &Path, arms: &[ArmRuns], summary: &Summary) -> Result<()> {
+    let plots = Plots::new(arms, summary);
+    plots.cumulative().write(&dir.join("cumulative.png"))?;
+    plots.smoothed().write(&dir.join("smoothed.png"))?;
+    plots.raw().write(&dir.join("raw.png"))?;
+    plots.tasks().write(&dir.join("tasks.png"))?;
+    plots.selection().write(&dir.join("selection.png"))?;
+    match sweep::figure(arms) {
+        Some(figure) => figure.write(&dir.join("sweep.png")),
+        None => Ok(()),
+    }
 }
 
-/// The runs of each mix and the pen it is drawn with.
-struct Experiment<'a> {
-    mixes: Vec<(&'a [Run], Pen)>,
+/// The runs of each arm and the pen it is drawn with.
+struct Plots<'a> {
+    arms: Vec<(&'a ArmRuns, Pen)>,
     rounds: usize,
-    agents: usize,
-    /// The least and the most seeds that a mix has.
+    /// The fewest and the most seeds that an arm has.
     seeds: (usize, usize),
-    summary: Summary,
+    summary: &'a Summary,
 }
 
-impl<'a> Experiment<'a> {
-    fn new(runs: &'a [Run]) -> Self {
-        let mixes = by_mix(runs);
-        let seeds = || mixes.iter().map(|runs| grown(runs).len());
-        let names: Vec<Mix> = mixes.iter().map(|runs| runs[0].mix).collect();
-        Experiment {
-            rounds: runs.iter().map(|run| run.rounds).max().unwrap_or(1),
-            agents: runs.iter().map(|run| run.agents).max().unwrap_or(0),
+impl<'a> Plots<'a> {
+    fn new(arms: &'a [ArmRuns], summary: &'a Summary) -> Self {
+        let seeds = || summary.rows.iter().map(|row| row.seeds);
+        let names: Vec<&Arm> = arms.iter().map(|arm| &arm.arm).collect();
+        Plots {
+            arms: arms.iter().zip(theme::pens(&names)).collect(),
+            rounds: summary.rounds.max(1),
             seeds: (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0)),
-            mixes: mixes.into_iter().zip(look::pens(&names)).collect(),
-            summary: Summary::new(runs),
+            summary,
         }
     }
 
@@ -57,7 +66,8 @@ impl<'a> Experiment<'a> {
         let panels = Series::ALL.map(|series| {
             let mut lines = self.lines(|runs| curves::cumulative(runs, series));
             for (line, row) in lines.iter_mut().zip(&self.summary.rows) {
-                if row.p[series as usize].is_some_and(|p| p < SIGNIFICANT) {
+                if !line.label.is_empty() && row.p[series as usize].is_some_and(|p| p < SIGNIFICANT)
+                {
                     line.label.push_str(" *");
                 }
             }
@@ -72,19 +82,21 @@ impl<'a> Experiment<'a> {
             1 => "One seed, so no error band".to_owned(),
             _ => format!(
                 "Line: mean over {}; band: 95 % bootstrap interval",
-                self.count_seeds()
+                range(self.seeds, "seed")
             ),
         };
         Figure {
             title: format!("Cumulative reward of {}", self.swarm()),
             subtitle: format!(
                 "{band}. Held-out: straight lines between evaluations{}",
-                match self.summary.base.filter(|_| starred) {
-                    Some(base) => format!(". *: p < 0.05 against {base} (paired t, Holm)"),
-                    None => String::new(),
+                if starred {
+                    let baseline = baseline_name(self.summary);
+                    format!(". *: p < 0.05 against {baseline} (paired t, Holm)")
+                } else {
+                    String::new()
                 }
             ),
-            legend_head: "local / external:",
+            legend_head: self.legend_head(),
             legend: self.legend(),
             y_label: "cumulative reward",
             panels,
@@ -104,7 +116,7 @@ impl<'a> Experiment<'a> {
         Figure {
             title: format!("Smoothed reward of {}", self.swarm()),
             subtitle: format!("{}; band: min to max over agents", self.averages(window)),
-            legend_head: "local / external:",
+            legend_head: self.legend_head(),
             legend: self.legend(),
             y_label: "mean reward of a round",
             panels,
@@ -114,15 +126,15 @@ impl<'a> Experiment<'a> {
     }
 
     fn raw(&self) -> Figure {
-        let panel = |(runs, pen): &(&[Run], Pen)| {
-            let run = grown(runs)[0];
+        let panel = |(arm, pen): &(&ArmRuns, Pen)| {
+            let run = arm.grown()[0];
             let agents = run.reward(Series::Own).iter().enumerate();
             let lines = agents.map(|(agent, rewards)| {
                 let points = rewards.iter().enumerate();
                 let points = points
                     .filter_map(|(at, reward)| Some(((at + 1) as f64, (*reward)?)))
                     .collect();
-                let color = look::shade(hue(*pen), agent, run.agents);
+                let color = theme::shade(hue(*pen), agent, run.agents);
                 let pen = Pen {
                     color,
                     dash: &[],
@@ -137,14 +149,17 @@ impl<'a> Experiment<'a> {
                     label: String::new(),
                 }
             });
-            let title = format!("{} local / {} external", run.mix.local, run.mix.external);
+            let title = match arm.arm.named_mix() {
+                Some(mix) => format!("{} local / {} external", mix.local, mix.external),
+                None => arm.arm.title(),
+            };
             self.panel(&title, lines.collect())
         };
-        let panels = same_axis(self.mixes.iter().map(panel).collect());
+        let panels = same_axis(self.arms.iter().map(panel).collect());
         let columns = columns(panels.len());
         Figure {
             title: format!("Own reward of each agent, {}", self.swarm()),
-            subtitle: "Mean reward of the completions of one round; a line an agent, dark to pale; first seed"
+            subtitle: "Mean reward of the completions of one round; one line per agent, dark to pale; first seed"
                 .to_owned(),
             legend_head: "",
             legend: Vec::new(),
@@ -157,17 +172,9 @@ impl<'a> Experiment<'a> {
 
     fn tasks(&self) -> Figure {
         let window = curves::window(self.rounds);
-        let mut names: Vec<&str> = Vec::new();
-        for (task, _) in self
-            .mixes
-            .iter()
-            .flat_map(|(runs, _)| runs.iter())
-            .flat_map(|run| &run.tasks)
-        {
-            if !names.contains(&task.as_str()) {
-                names.push(task);
-            }
-        }
+        let runs = self.arms.iter().flat_map(|(arm, _)| &arm.runs);
+        let tasks = runs.flat_map(|run| &run.tasks);
+        let names = distinct(tasks.map(|(task, _)| &task[..]));
         let panels: Vec<Panel> = names
             .iter()
             .map(|name| {
@@ -188,7 +195,7 @@ impl<'a> Experiment<'a> {
         Figure {
             title: format!("Own reward by task, {}", self.swarm()),
             subtitle: format!("{}; each panel has its own y axis", self.averages(window)),
-            legend_head: "local / external:",
+            legend_head: self.legend_head(),
             legend: self.legend(),
             y_label: "own reward",
             height: if columns == 1 { 800.0 } else { 480.0 },
@@ -197,21 +204,21 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// The three series of each mix beside each other. What lifts the training set above own reward is selection.
+    /// The three series of each arm beside each other. What lifts the training set above own reward is selection.
     fn selection(&self) -> Figure {
         let window = curves::window(self.rounds);
-        let panel = |(runs, _): &(&'a [Run], Pen)| {
+        let panel = |(arm, _): &(&'a ArmRuns, Pen)| {
             let lines = Series::ALL
                 .into_iter()
-                .zip(look::series_pens())
+                .zip(theme::series_pens())
                 .map(|(series, pen)| Line {
-                    curve: curves::mean_reward(runs, series, window),
+                    curve: curves::mean_reward(&arm.runs, series, window),
                     pen,
                     label: String::new(),
                 });
-            self.panel(&runs[0].mix.to_string(), lines.collect())
+            self.panel(&arm.arm.title(), lines.collect())
         };
-        let panels = same_axis(self.mixes.iter().map(panel).collect());
+        let panels = same_axis(self.arms.iter().map(panel).collect());
         let columns = columns(panels.len());
         let band = if self.seeds.1 > 1 {
             "; band: 95 % bootstrap interval"
@@ -219,13 +226,17 @@ impl<'a> Experiment<'a> {
             ""
         };
         Figure {
-            title: format!("The three rewards of each mix, {}", self.swarm()),
+            title: format!(
+                "The three rewards of each {}, {}",
+                if self.mixes_alone() { "mix" } else { "arm" },
+                self.swarm()
+            ),
             subtitle: format!(
                 "{}{band}. Held-out: straight lines between evaluations",
                 self.averages(window)
             ),
             legend_head: "mean reward:",
-            legend: look::series_pens()
+            legend: theme::series_pens()
                 .into_iter()
                 .zip(Series::ALL.map(|series| series.title().to_owned()))
                 .collect(),
@@ -236,23 +247,24 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// A line a mix.
+    /// One line per arm.
     fn lines(&self, curve: impl Fn(&'a [Run]) -> Curve) -> Vec<Line> {
-        let label = |runs: &[Run]| {
-            if self.mixes.len() > 1 {
-                runs[0].mix.to_string()
+        let titles = || self.arms.iter().map(|(arm, _)| arm.arm.title());
+        // longer names are in the legend alone
+        let short = titles().all(|title| title.chars().count() <= MOST_LABEL);
+        let label = |arm: &ArmRuns| {
+            if short && self.arms.len() > 1 {
+                arm.arm.title()
             } else {
                 String::new()
             }
         };
-        self.mixes
-            .iter()
-            .map(|(runs, pen)| Line {
-                curve: curve(runs),
-                pen: *pen,
-                label: label(runs),
-            })
-            .collect()
+        let line = |(arm, pen): &(&'a ArmRuns, Pen)| Line {
+            curve: curve(&arm.runs),
+            pen: *pen,
+            label: label(arm),
+        };
+        self.arms.iter().map(line).collect()
     }
 
     fn panel(&self, title: &str, lines: Vec<Line>) -> Panel {
@@ -266,28 +278,35 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn legend(&self) -> Vec<(Pen, String)> {
-        let name = |mix: Mix| {
-            format!(
-                "{mix}{}",
-                if mix.external == 0 {
-                    " (no sharing)"
-                } else {
-                    ""
-                }
-            )
-        };
-        self.mixes
+    /// Whether every arm is named after its mix.
+    fn mixes_alone(&self) -> bool {
+        self.arms
             .iter()
-            .map(|(runs, pen)| (*pen, name(runs[0].mix)))
-            .collect()
+            .all(|(arm, _)| arm.arm.named_mix().is_some())
+    }
+
+    fn legend_head(&self) -> &'static str {
+        if self.mixes_alone() {
+            "local / external:"
+        } else {
+            "arm:"
+        }
+    }
+
+    fn legend(&self) -> Vec<(Pen, String)> {
+        let name = |arm: &Arm| match arm.named_mix() {
+            Some(mix) if mix.external == 0 => format!("{mix} (no sharing)"),
+            _ => arm.title(),
+        };
+        let entries = self.arms.iter();
+        entries.map(|(arm, pen)| (*pen, name(&arm.arm))).collect()
     }
 
     fn swarm(&self) -> String {
         format!(
             "{} over {}",
-            plural(self.agents, "agent"),
-            plural(self.rounds, "round")
+            range(self.summary.agents, "agent"),
+            count(self.rounds, "round")
         )
     }
 
@@ -298,32 +317,19 @@ impl<'a> Experiment<'a> {
             window => format!("Moving average over {window} rounds"),
         };
         let seeds = if self.seeds.1 > 1 {
-            format!(" and over {}", self.count_seeds())
+            format!(" and over {}", range(self.seeds, "seed"))
         } else {
             String::new()
         };
         format!("{smoothing}; line: mean over agents{seeds}")
     }
-
-    fn count_seeds(&self) -> String {
-        let (least, most) = self.seeds;
-        if least < most {
-            format!("{least} to {most} seeds")
-        } else {
-            plural(most, "seed")
-        }
-    }
 }
 
-/// The colour that shades of one mix start from: black has none.
+/// The colour that shades of one arm start from: black has none.
 fn hue(pen: Pen) -> RGBColor {
     if pen.color == RGBColor(0, 0, 0) {
         RGBColor(100, 100, 100)
     } else {
         pen.color
     }
-}
-
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

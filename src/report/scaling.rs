@@ -8,19 +8,31 @@ use serde::Deserialize;
 use super::{
     curves::Curve,
     figure::Figure,
-    look,
     panel::{Line, Panel, Scale},
+    theme,
 };
 
-/// A row of `scaling.csv`.
+/// A row of `scaling.csv`: what one round took.
 #[derive(Deserialize)]
 struct Point {
+    /// Which of the two varies: `agents` or `length`.
     what: String,
     agents: f64,
     completion_length: f64,
     round_s: f64,
     memory_mib: f64,
 }
+
+/// What a panel has on an axis.
+type Axis = fn(&Point) -> f64;
+
+/// What varies in a panel, the label of its x axis and what is on it.
+const AGENTS: (&str, &str, Axis) = ("agents", "agents", |row| row.agents);
+const LENGTH: (&str, &str, Axis) = ("length", "tokens per completion", |row| {
+    row.completion_length
+});
+const SECONDS: Axis = |row| row.round_s;
+const MEMORY: Axis = |row| row.memory_mib;
 
 /// Draws `scaling.png` beside the `scaling.csv` of a folder.
 ///
@@ -34,55 +46,45 @@ pub fn scaling(dir: &Path) -> Result<()> {
         .into_deserialize()
         .collect();
     let rows = rows.with_context(|| file.display().to_string())?;
-    let panel = |what: &str, x_label, x: fn(&Point) -> f64, title: &str, y: fn(&Point) -> f64| {
-        let points = rows
-            .iter()
-            .filter(|row| row.what == what)
-            .map(|row| (x(row), y(row)));
-        let curve = Curve {
-            points: points.collect(),
-            band: Vec::new(),
-        };
-        let x_end = curve.points.iter().map(|(x, _)| *x).fold(1.0, f64::max);
-        let lines = vec![Line {
-            curve,
-            pen: look::first_pen(),
-            label: String::new(),
-        }];
-        Panel {
-            title: title.to_owned(),
-            x_label,
-            x_end,
-            y: Scale::holding(&lines),
-            lines,
-        }
-    };
-    let agents = |title, y| panel("agents", "agents", |row| row.agents, title, y);
-    let length = |title, y| {
-        panel(
-            "length",
-            "tokens a completion",
-            |row| row.completion_length,
-            title,
-            y,
-        )
+    let panel = |(what, x_label, x): (&str, &'static str, Axis), y: Axis, title: &str| {
+        let rows: Vec<&Point> = rows.iter().filter(|row| row.what == what).collect();
+        panel(&rows, (x_label, x), y, title)
     };
     let figure = Figure {
         title: "What a round takes".to_owned(),
-        subtitle: "Every rollout trained on, no row ends early; 32 tokens a completion on the left, eight agents on \
+        subtitle: "Every rollout trained on, no row ends early; 32 tokens per completion on the left, eight agents on \
                    the right"
             .to_owned(),
         legend_head: "",
         legend: Vec::new(),
         y_label: "",
         panels: vec![
-            agents("seconds a round, by agents", |row| row.round_s),
-            length("seconds a round, by length", |row| row.round_s),
-            agents("MiB of memory at most, by agents", |row| row.memory_mib),
-            length("MiB of memory at most, by length", |row| row.memory_mib),
+            panel(AGENTS, SECONDS, "seconds per round, by agents"),
+            panel(LENGTH, SECONDS, "seconds per round, by length"),
+            panel(AGENTS, MEMORY, "peak memory in MiB, by agents"),
+            panel(LENGTH, MEMORY, "peak memory in MiB, by length"),
         ],
         columns: 2,
         height: 620.0,
     };
     figure.write(&dir.join("scaling.png"))
+}
+
+fn panel(rows: &[&Point], (x_label, x): (&'static str, Axis), y: Axis, title: &str) -> Panel {
+    let curve = Curve {
+        points: rows.iter().map(|row| (x(row), y(row))).collect(),
+        band: Vec::new(),
+    };
+    let lines = vec![Line {
+        curve,
+        pen: theme::first_pen(),
+        label: String::new(),
+    }];
+    Panel {
+        title: title.to_owned(),
+        x_label,
+        x_end: rows.iter().map(|row| x(row)).fold(1.0, f64::max),
+        y: Scale::holding(&lines),
+        lines,
+    }
 }

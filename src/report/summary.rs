@@ -1,33 +1,34 @@
-//! Runs put together: a row a mix, each number with its interval over seeds, the paper's beside it.
+//! The runs of each arm put together: one row per arm, each number with its interval over seeds, the paper's beside it.
 //!
-//! Gains pair each run with the run without sharing of the same seed. How rows look is for `table`.
+//! Gains and tests pair each run with the run of the same seed of the arm's baseline. How rows look is for `table`.
 
 use super::{
-    csv::{Mix, Run, Series},
-    measure,
+    arms::{Arm, ArmRuns, by_value, distinct},
+    metrics,
     paper::{self, Paper},
+    runs::{Run, Series},
     stats::{Estimate, estimate, holm, paired_p},
 };
 
 /// What the runs of an experiment add up to: the rows of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// A row a mix, most own rollouts first.
+    /// One row per arm.
     pub(super) rows: Vec<Row>,
-    /// The mix that gains are counted from: without external rollouts.
-    pub(super) base: Option<Mix>,
     /// Rounds of the longest run.
     pub(super) rounds: usize,
     /// How many different seeds there are.
     pub(super) seeds: usize,
-    /// Agents of the largest run.
-    pub(super) agents: usize,
+    /// The fewest and the most agents that a run has.
+    pub(super) agents: (usize, usize),
 }
 
-/// One mix. Arrays of three are in the order of [`Series::ALL`].
+/// One arm. Arrays of three are in the order of [`Series::ALL`].
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
-    pub(super) mix: Mix,
+    pub(super) arm: Arm,
+    /// The title of the arm that it is compared with, where that has runs.
+    pub(super) baseline: Option<String>,
     /// How many seeds it has.
     pub(super) seeds: usize,
     /// Agents of its largest run.
@@ -38,9 +39,9 @@ pub(super) struct Row {
     pub(super) unfinished: Option<String>,
     /// Sum over agents and rounds.
     pub(super) cumulative: [Option<Estimate>; 3],
-    /// Percent over the run of the same seed without sharing.
+    /// Percent over the run of the same seed of its baseline.
     pub(super) gain: [Option<Estimate>; 3],
-    /// The sum an agent and round.
+    /// The sum per agent and round.
     pub(super) mean: [Option<Estimate>; 3],
     /// Own reward of the first rounds.
     pub(super) start: Option<Estimate>,
@@ -48,10 +49,10 @@ pub(super) struct Row {
     pub(super) end: Option<Estimate>,
     /// Held-out reward of the last evaluation.
     pub(super) final_eval: Option<Estimate>,
-    /// How much own and training-set reward swing at the end, the largest fall of each, and its peak.
+    /// Oscillation, largest drop and peak of own and of training-set reward.
     pub(super) swing: [[Option<Estimate>; 3]; 2],
-    /// p of the paired test of the three sums and of the last evaluation against the mix without sharing,
-    /// corrected for the number of mixes.
+    /// p of the paired test of the three sums and of the last evaluation against its baseline,
+    /// corrected for the number of arms with that baseline.
     pub(super) p: [Option<f64>; 4],
     /// Completions generated in one run.
     pub(super) completions: f64,
@@ -60,167 +61,193 @@ pub(super) struct Row {
 }
 
 impl Summary {
-    /// Puts together what [`super::csv::read`] found.
-    pub(super) fn new(runs: &[Run]) -> Self {
-        let mut seeds: Vec<u64> = runs.iter().map(|run| run.seed).collect();
-        seeds.sort_unstable();
-        seeds.dedup();
-        let mut summary = Summary {
-            rows: Vec::new(),
-            base: runs.iter().map(|run| run.mix).find(|mix| mix.external == 0),
-            rounds: runs.iter().map(|run| run.rounds).max().unwrap_or(0),
-            seeds: seeds.len(),
-            agents: runs.iter().map(|run| run.agents).max().unwrap_or(0),
-        };
-        let mixes = by_mix(runs);
-        let base = mixes.iter().find(|runs| Some(runs[0].mix) == summary.base);
-        let bases = base.map_or(Vec::new(), |runs| grown(runs));
-        summary.rows = mixes.iter().map(|runs| summary.row(runs, &bases)).collect();
+    /// Puts together what [`super::arms::read`] found.
+    pub(super) fn new(arms: &[ArmRuns]) -> Self {
+        let runs = || arms.iter().flat_map(|arm| &arm.runs);
+        let agents = || runs().map(|run| run.agents);
+        let mut rows: Vec<Row> = arms
+            .iter()
+            .map(|arm| Row::new(arm, baseline(arm, arms)))
+            .collect();
+        for group in by_value(arms) {
+            let longest = longest(group.iter().flat_map(|arm| &arm.runs));
+            let seeds = count_seeds(group.iter().flat_map(|arm| &arm.runs));
+            let of_group = |row: &&mut Row| group.iter().any(|arm| arm.arm == row.arm);
+            for row in rows.iter_mut().filter(of_group) {
+                row.unfinished = missing((row.rounds, longest), (row.seeds, seeds));
+            }
+        }
         for which in 0..4 {
-            let ps: Vec<Option<f64>> = mixes
-                .iter()
-                .map(|runs| against(runs, &bases, which))
-                .collect();
-            for (row, p) in summary.rows.iter_mut().zip(holm(&ps)) {
+            let p = |arm: &ArmRuns| against(&arm.grown(), &baseline(arm, arms)?.grown(), which);
+            let ps: Vec<Option<f64>> = arms.iter().map(p).collect();
+            for (row, p) in rows.iter_mut().zip(corrected(arms, &ps)) {
                 row.p[which] = p;
             }
         }
-        summary
+        Summary {
+            rows,
+            rounds: longest(runs()),
+            seeds: count_seeds(runs()),
+            agents: (agents().min().unwrap_or(0), agents().max().unwrap_or(0)),
+        }
+    }
+
+    /// The titles of the arms that others are compared with.
+    pub(super) fn baselines(&self) -> Vec<&str> {
+        let titles = self.rows.iter();
+        distinct(titles.filter_map(|row| row.baseline.as_deref()))
+    }
+
+    /// Whether the paper has numbers for some arm.
+    pub(super) fn has_paper(&self) -> bool {
+        self.rows.iter().any(|row| row.paper.is_some())
     }
 
     /// Whether some number stands without an interval because there is one seed only.
     pub(super) fn has_single_seed(&self) -> bool {
         self.rows.iter().any(|row| row.seeds == 1)
     }
+}
 
-    fn row(&self, runs: &[Run], bases: &[&Run]) -> Row {
-        let mix = runs[0].mix;
-        let runs = grown(runs);
-        let over = |measure: &dyn Fn(&Run) -> Option<f64>| {
-            estimate(&runs.iter().copied().filter_map(measure).collect::<Vec<_>>())
+impl Row {
+    /// The row of an arm by itself: what is missing and p depend on the others.
+    fn new(arm: &ArmRuns, baseline: Option<&ArmRuns>) -> Self {
+        let runs = arm.grown();
+        let bases = baseline.map_or(Vec::new(), ArmRuns::grown);
+        let over = |metric: &dyn Fn(&Run) -> Option<f64>| {
+            estimate(&runs.iter().copied().filter_map(metric).collect::<Vec<_>>())
         };
-        let gain = |run: &Run, series| {
-            let base = bases
-                .iter()
-                .find(|base| base.seed == run.seed && base.mix != run.mix)?;
-            measure::gain(run, base, series)
+        let gain = |run: &Run, series| metrics::gain(run, of_seed(&bases, run.seed)?, series);
+        let swing = |series| {
+            [
+                over(&|run| metrics::oscillation(run, series)),
+                over(&|run| metrics::largest_drop(run, series)),
+                over(&|run| metrics::peak(run, series)),
+            ]
         };
-        let rounds = runs.iter().map(|run| run.rounds).min().unwrap_or(0);
         Row {
-            mix,
+            arm: arm.arm.clone(),
+            baseline: baseline.map(|baseline| baseline.arm.title()),
             seeds: runs.len(),
             agents: runs.iter().map(|run| run.agents).max().unwrap_or(0),
-            rounds,
-            unfinished: self.missing(rounds, runs.len()),
+            rounds: runs.iter().map(|run| run.rounds).min().unwrap_or(0),
+            unfinished: None,
             cumulative: Series::ALL
-                .map(|series| over(&|run| measure::cumulative(run, series, run.rounds))),
+                .map(|series| over(&|run| metrics::cumulative(run, series, run.rounds))),
             gain: Series::ALL.map(|series| over(&|run| gain(run, series))),
-            mean: Series::ALL.map(|series| over(&|run| measure::per_agent_round(run, series))),
-            start: over(&measure::start_reward),
-            end: over(&measure::final_reward),
-            final_eval: over(&measure::final_eval),
-            swing: [Series::Own, Series::Train].map(|series| {
-                [
-                    over(&|run| measure::oscillation(run, series)),
-                    over(&|run| measure::largest_drop(run, series)),
-                    over(&|run| measure::peak(run, series)),
-                ]
-            }),
+            mean: Series::ALL.map(|series| over(&|run| metrics::per_agent_round(run, series))),
+            start: over(&metrics::start_reward),
+            end: over(&metrics::final_reward),
+            final_eval: over(&metrics::final_eval),
+            swing: [Series::Own, Series::Train].map(swing),
             p: [None; 4],
             completions: over(&|run| Some(run.completions))
                 .map_or(0.0, |completions| completions.mean),
-            paper: paper::numbers(mix),
+            paper: arm.arm.named_mix().and_then(paper::numbers),
         }
-    }
-
-    /// What a mix lacks, measured by the longest run and by all seeds.
-    fn missing(&self, rounds: usize, seeds: usize) -> Option<String> {
-        let rounds = (rounds < self.rounds).then(|| format!("{rounds} of {} rounds", self.rounds));
-        let seeds = (seeds < self.seeds).then(|| format!("{seeds} of {} seeds", self.seeds));
-        let missing: Vec<String> = rounds.into_iter().chain(seeds).collect();
-        (!missing.is_empty()).then(|| format!("unfinished ({})", missing.join(", ")))
     }
 }
 
-/// p of the paired test over seeds of one of the three sums, or of the last evaluation, against the runs without
-/// sharing.
-fn against(runs: &[Run], bases: &[&Run], which: usize) -> Option<f64> {
+/// The arm that an arm is compared with.
+fn baseline<'a>(arm: &ArmRuns, arms: &'a [ArmRuns]) -> Option<&'a ArmRuns> {
+    let name = arm.arm.baseline.as_ref()?;
+    arms.iter().find(|other| other.arm.name == *name)
+}
+
+fn of_seed<'a>(runs: &[&'a Run], seed: u64) -> Option<&'a Run> {
+    runs.iter().copied().find(|run| run.seed == seed)
+}
+
+fn longest<'a>(runs: impl Iterator<Item = &'a Run>) -> usize {
+    runs.map(|run| run.rounds).max().unwrap_or(0)
+}
+
+fn count_seeds<'a>(runs: impl Iterator<Item = &'a Run>) -> usize {
+    let mut seeds: Vec<u64> = runs.map(|run| run.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    seeds.len()
+}
+
+/// What an arm lacks: how many rounds and seeds of how many.
+fn missing((rounds, most_rounds): (usize, usize), (seeds, all): (usize, usize)) -> Option<String> {
+    let rounds = (rounds < most_rounds).then(|| format!("{rounds} of {most_rounds} rounds"));
+    let seeds = (seeds < all).then(|| format!("{seeds} of {all} seeds"));
+    let missing: Vec<String> = rounds.into_iter().chain(seeds).collect();
+    (!missing.is_empty()).then(|| format!("unfinished ({})", missing.join(", ")))
+}
+
+/// p of the paired test over seeds of one of the three sums, or of the last evaluation, against the runs of the
+/// baseline.
+fn against(runs: &[&Run], bases: &[&Run], which: usize) -> Option<f64> {
     let value = |run: &Run, rounds: usize| match Series::ALL.get(which) {
-        Some(series) => measure::cumulative(run, *series, rounds),
-        None => measure::final_eval(run),
+        Some(series) => metrics::cumulative(run, *series, rounds),
+        None => metrics::final_eval(run),
     };
-    let difference = |run: &Run| {
-        let base = bases
-            .iter()
-            .find(|base| base.seed == run.seed && base.mix != run.mix)?;
+    let difference = |run: &&Run| {
+        let base = of_seed(bases, run.seed)?;
         let rounds = run.rounds.min(base.rounds);
         Some(value(run, rounds)? - value(base, rounds)?)
     };
-    paired_p(
-        &grown(runs)
-            .into_iter()
-            .filter_map(difference)
-            .collect::<Vec<_>>(),
-    )
+    paired_p(&runs.iter().filter_map(difference).collect::<Vec<_>>())
 }
 
-/// The runs of each mix, in the order in which mixes come.
-pub(super) fn by_mix(runs: &[Run]) -> Vec<&[Run]> {
-    runs.chunk_by(|a, b| a.mix == b.mix).collect()
-}
-
-/// The runs of a mix that count: one that is less than half as long as the longest has only begun, and
-/// would say more about the start of a run than about the mix.
-pub(super) fn grown(runs: &[Run]) -> Vec<&Run> {
-    let longest = runs.iter().map(|run| run.rounds).max().unwrap_or(0);
-    runs.iter()
-        .filter(|run| 2 * run.rounds >= longest)
-        .collect()
+/// Each p corrected for being one of those with the same baseline.
+fn corrected(arms: &[ArmRuns], ps: &[Option<f64>]) -> Vec<Option<f64>> {
+    let p = |at: usize| {
+        let family = arms.iter().zip(ps);
+        let family: Vec<Option<f64>> = family
+            .map(|(arm, p)| p.filter(|_| arm.arm.baseline == arms[at].arm.baseline))
+            .collect();
+        holm(&family)[at]
+    };
+    (0..arms.len()).map(p).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::csv::parse_for_tests, *};
+    use super::{super::runs::parse_for_tests, *};
 
-    /// A run of one agent with `own` reward in each of `rounds` rounds.
-    fn run(mix: (usize, usize), seed: u64, own: f64, rounds: usize) -> Run {
-        let mut text = "round,agent,own_reward,train_reward,eval_reward,completions\n".to_owned();
-        text.extend((1..=rounds).map(|round| format!("{round},0,{own},,,8\n")));
-        let mix = Mix {
-            local: mix.0,
-            external: mix.1,
+    /// An arm with a run of one agent per triple: its seed, its own reward in every round, its rounds.
+    fn arm(name: &str, baseline: &str, runs: &[(u64, f64, usize)]) -> ArmRuns {
+        let run = |&(seed, own, rounds): &(u64, f64, usize)| {
+            let mut text =
+                "round,agent,own_reward,train_reward,eval_reward,completions\n".to_owned();
+            text.extend((1..=rounds).map(|round| format!("{round},0,{own},,,8\n")));
+            let mut run = parse_for_tests(&text);
+            run.seed = seed;
+            run
         };
-        let mut run = parse_for_tests(&text);
-        (run.mix, run.seed) = (mix, seed);
-        run
+        let arm = Arm {
+            name: name.to_owned(),
+            baseline: Some(baseline.to_owned()).filter(|name| !name.is_empty()),
+            ..Arm::default()
+        };
+        ArmRuns {
+            arm,
+            runs: runs.iter().map(run).collect(),
+        }
     }
 
     #[test]
     fn gains_pair_runs_of_the_same_seed() {
-        let base = [run((8, 0), 1, 0.25, 4), run((8, 0), 2, 0.5, 4)];
-        let others = [
-            run((4, 4), 1, 0.5, 4),
-            run((4, 4), 2, 0.5, 2),
-            run((4, 4), 3, 0.75, 4),
-        ];
-        let summary = Summary::new(&[&base[..], &others].concat());
+        let base = arm("alone", "", &[(1, 0.25, 4), (2, 0.5, 4)]);
+        let other = arm("4-4", "alone", &[(1, 0.5, 4), (2, 0.5, 2), (3, 0.75, 4)]);
+        let summary = Summary::new(&[base, other]);
         let gain = summary.rows[1].gain[0].unwrap();
         assert_eq!(
             gain.mean, 50.0,
             "100 % for seed 1, 0 % for seed 2, nothing to pair seed 3 with"
         );
         assert_eq!(summary.rows[0].gain, [None; 3]);
+        assert_eq!(summary.baselines(), ["alone"]);
     }
 
     #[test]
     fn what_is_missing_is_said() {
-        let runs = [
-            run((8, 0), 1, 0.5, 4),
-            run((8, 0), 2, 0.5, 4),
-            run((4, 4), 1, 0.5, 3),
-            run((4, 4), 2, 0.5, 1),
-        ];
-        let summary = Summary::new(&runs);
+        let whole = arm("8-0", "", &[(1, 0.5, 4), (2, 0.5, 4)]);
+        let part = arm("4-4", "8-0", &[(1, 0.5, 3), (2, 0.5, 1)]);
+        let summary = Summary::new(&[whole, part]);
         assert_eq!(summary.rows[0].unfinished, None);
         assert_eq!(
             summary.rows[1].unfinished.as_deref(),
@@ -230,32 +257,57 @@ mod tests {
     }
 
     #[test]
-    fn mixes_are_tested_against_the_one_without_sharing_seed_by_seed() {
-        let base = [0.2, 0.3, 0.4]
-            .into_iter()
-            .zip(1..)
-            .map(|(own, seed)| run((8, 0), seed, own, 2));
-        let near = [0.21, 0.29, 0.41]
-            .into_iter()
-            .zip(1..)
-            .map(|(own, seed)| run((6, 2), seed, own, 2));
-        let far = [0.50, 0.61, 0.70]
-            .into_iter()
-            .zip(1..)
-            .map(|(own, seed)| run((4, 4), seed, own, 2));
-        let runs: Vec<Run> = base.chain(near).chain(far).collect();
-        let p = Summary::new(&runs)
-            .rows
-            .iter()
-            .map(|row| row.p[0])
-            .collect::<Vec<_>>();
-        assert_eq!(p[0], None);
-        assert!(p[1].unwrap() > 0.5 && p[2].unwrap() < 0.01, "{p:?}");
+    fn values_of_a_sweep_are_not_measured_by_each_other() {
+        let swept = |value: &str, rounds| {
+            let mut arm = arm(value, "", &[(1, 0.5, rounds)]);
+            let (key, value) = ("rounds".to_owned(), value.to_owned());
+            arm.arm.swept = Some(super::super::arms::Swept { key, value });
+            arm
+        };
+        let rows = Summary::new(&[swept("4", 4), swept("9", 9)]).rows;
+        assert!(rows.iter().all(|row| row.unfinished.is_none()), "{rows:?}");
+    }
+
+    /// Own rewards of three seeds.
+    fn three(name: &str, baseline: &str, own: [f64; 3]) -> ArmRuns {
+        let [a, b, c] = own;
+        arm(name, baseline, &[(1, a, 2), (2, b, 2), (3, c, 2)])
     }
 
     #[test]
-    fn without_a_mix_that_does_not_share_there_are_no_gains() {
-        let summary = Summary::new(&[run((4, 4), 1, 0.5, 2)]);
-        assert_eq!((summary.base, summary.rows[0].gain), (None, [None; 3]));
+    fn arms_are_tested_against_their_baseline_seed_by_seed() {
+        let arms = [
+            three("8-0", "", [0.2, 0.3, 0.4]),
+            three("6-2", "8-0", [0.21, 0.29, 0.41]),
+            three("4-4", "8-0", [0.50, 0.61, 0.70]),
+        ];
+        let p = |arms: &[ArmRuns]| -> Vec<Option<f64>> {
+            Summary::new(arms).rows.iter().map(|row| row.p[0]).collect()
+        };
+        let of_two = p(&arms);
+        assert_eq!(of_two[0], None);
+        assert!(
+            of_two[1].unwrap() > 0.5 && of_two[2].unwrap() < 0.01,
+            "{of_two:?}"
+        );
+        // Holm doubles the least of two, and arms with another baseline are no part of the family
+        let alone = p(&[arms[0].clone(), arms[2].clone()])[1].unwrap();
+        assert!((of_two[2].unwrap() - 2.0 * alone).abs() < 1e-12);
+        let mut apart = arms.to_vec();
+        apart.push(three("other", "", [0.1, 0.2, 0.2]));
+        apart.push(three("others", "other", [0.1, 0.3, 0.3]));
+        assert_eq!(p(&apart)[..3], of_two);
+    }
+
+    #[test]
+    fn without_a_baseline_there_are_no_gains() {
+        for baseline in ["", "8-0"] {
+            let summary = Summary::new(&[arm("4-4", baseline, &[(1, 0.5, 2)])]);
+            assert!(summary.baselines().is_empty());
+            assert_eq!(
+                (&summary.rows[0].baseline, summary.rows[0].gain),
+                (&None, [None; 3])
+            );
+        }
     }
 }

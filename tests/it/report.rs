@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -66,46 +67,46 @@ fn table_of_two_mixes_and_two_seeds() {
     insta::assert_snapshot!(fs::read_to_string(dir.path().join("table.md")).unwrap(), @r"
     # Results
 
-    2 mixes (local / external rollouts), 2 seeds, 2 agents, 3 rounds.
+    2 arms (local / external rollouts), 2 seeds, 2 agents, 3 rounds.
 
     **Cumulative reward** (all agents, all rounds)
 
-    | mix | own reward | training set | held-out | paper |
+    | arm | own reward | training set | held-out | paper |
     |---|--:|--:|--:|--:|
     | 8 / 0 | 1.30 [1.20, 1.40] | 1.30 [1.20, 1.40] | 1.35 [1.20, 1.50] | 561.79 |
     | 4 / 4 | 2.10 [2.00, 2.20] | 2.70 [2.60, 2.80] | 1.95 [1.80, 2.10] | 1093.31 |
 
     **Gain over 8 / 0**
 
-    | mix | own reward | training set | held-out | paper |
+    | arm | own reward | training set | held-out | paper |
     |---|--:|--:|--:|--:|
     | 8 / 0 | – | – | – | – |
     | 4 / 4 | +61.9 % [+57.1, +66.7] | +108.3 % [+100.0, +116.7] | +45.0 % [+40.0, +50.0] | +94.6 % |
 
     **Mean reward per agent-round**
 
-    | mix | own reward | training set | held-out | paper |
+    | arm | own reward | training set | held-out | paper |
     |---|--:|--:|--:|--:|
     | 8 / 0 | 0.2167 [0.2000, 0.2333] | 0.2167 [0.2000, 0.2333] | 0.2250 [0.2000, 0.2500] | 0.0351 |
     | 4 / 4 | 0.3500 [0.3333, 0.3667] | 0.4500 [0.4333, 0.4667] | 0.3250 [0.3000, 0.3500] | 0.0683 |
 
-    **Last evaluation, and each mix against the one without sharing**
+    **Last evaluation, and each arm against its baseline**
 
-    | mix | held-out, last | p: own reward | p: training set | p: held-out | p: held-out, last |
+    | arm | held-out, last | p: own reward | p: training set | p: held-out | p: held-out, last |
     |---|--:|--:|--:|--:|--:|
     | 8 / 0 | 0.3500 [0.3000, 0.4000] | – | – | – | – |
     | 4 / 4 | 0.5500 [0.5000, 0.6000] | – | – | – | – |
 
     **Swings**
 
-    | mix | own reward: oscillation | own reward: largest drop | own reward: peak | training set: oscillation | training set: largest drop | training set: peak |
+    | arm | own reward: oscillation | own reward: largest drop | own reward: peak | training set: oscillation | training set: largest drop | training set: peak |
     |---|--:|--:|--:|--:|--:|--:|
     | 8 / 0 | – | 0.000 [0.000, 0.000] | 0.500 [0.400, 0.600] | – | 0.000 [0.000, 0.000] | 0.500 [0.400, 0.600] |
     | 4 / 4 | – | 0.000 [0.000, 0.000] | 0.600 [0.600, 0.600] | – | 0.000 [0.000, 0.000] | 0.700 [0.700, 0.700] |
 
     **Details**
 
-    | mix | seeds | own reward, start | own reward, final | completions a run |
+    | arm | seeds | own reward, start | own reward, final | completions per run |
     |---|--:|--:|--:|--:|
     | 8 / 0 | 2 | 0.1000 [0.1000, 0.1000] | 0.3500 [0.3000, 0.4000] | 384 |
     | 4 / 4 | 2 | 0.1000 [0.1000, 0.1000] | 0.5500 [0.5000, 0.6000] | 192 |
@@ -114,23 +115,23 @@ fn table_of_two_mixes_and_two_seeds() {
     - *Own reward*: of the completions that an agent generated. *Training set*: of the own and external rollouts it trained on. *Held-out*: on questions never trained on; between evaluations it is taken to go in a straight line.
     - *Paper*: 8 agents and 2000 rounds, so compare gains and means rather than sums. It does not say which reward it sums; its public code logs that of the training set, which rises with the external share by selection alone, before anything is learned. Read it beside *training set*. What was learned shows in own reward, and what of it carries over to new questions in held-out.
     - *Start* and *final*: mean over the first tenth (ten rounds at most) and the last tenth of the rounds. *Held-out, last*: the last evaluation.
-    - *p*: two-sided paired t test over seeds against the mix without sharing, Holm's correction over the mixes.
+    - *p*: two-sided paired t test over seeds against the arm's baseline, Holm's correction over the arms with that baseline.
     - *Oscillation*: standard deviation of the mean over agents, smoothed as in the pictures, around its trend, a parabola over five times that window, after the first quarter of the rounds. *Largest drop*: of the same curve from a peak to a later trough, all rounds. *Peak*: highest reward of one agent in one round.
     - *Gain*: over the 8 / 0 run of the same seed, in the rounds that both have, then the mean over seeds.
     ");
     insta::assert_snapshot!(fs::read_to_string(dir.path().join("table.csv")).unwrap(), @r"
-    local,external,seeds,agents,rounds,unfinished,own_cumulative,own_cumulative_low,own_cumulative_high,train_cumulative,train_cumulative_low,train_cumulative_high,eval_cumulative,eval_cumulative_low,eval_cumulative_high,own_gain_percent,own_gain_percent_low,own_gain_percent_high,train_gain_percent,train_gain_percent_low,train_gain_percent_high,eval_gain_percent,eval_gain_percent_low,eval_gain_percent_high,own_mean,own_mean_low,own_mean_high,train_mean,train_mean_low,train_mean_high,eval_mean,eval_mean_low,eval_mean_high,start_own_reward,start_own_reward_low,start_own_reward_high,final_own_reward,final_own_reward_low,final_own_reward_high,final_held_out,final_held_out_low,final_held_out_high,own_oscillation,own_oscillation_low,own_oscillation_high,own_largest_drop,own_largest_drop_low,own_largest_drop_high,own_peak,own_peak_low,own_peak_high,train_oscillation,train_oscillation_low,train_oscillation_high,train_largest_drop,train_largest_drop_low,train_largest_drop_high,train_peak,train_peak_low,train_peak_high,own_p,train_p,eval_p,final_held_out_p,completions,paper_cumulative,paper_gain_percent,paper_mean
-    8,0,2,2,3,false,1.3,1.2,1.4,1.3,1.2,1.4,1.35,1.2,1.5,,,,,,,,,,0.216667,0.2,0.233333,0.216667,0.2,0.233333,0.225,0.2,0.25,0.1,0.1,0.1,0.35,0.3,0.4,0.35,0.3,0.4,,,,0,0,0,0.5,0.4,0.6,,,,0,0,0,0.5,0.4,0.6,,,,,384,561.79,,0.035112
-    4,4,2,2,3,false,2.1,2,2.2,2.7,2.6,2.8,1.95,1.8,2.1,61.904762,57.142857,66.666667,108.333333,100,116.666667,45,40,50,0.35,0.333333,0.366667,0.45,0.433333,0.466667,0.325,0.3,0.35,0.1,0.1,0.1,0.55,0.5,0.6,0.55,0.5,0.6,,,,0,0,0,0.6,0.6,0.6,,,,0,0,0,0.7,0.7,0.7,,,,,192,1093.31,94.611866,0.068332
+    arm,local,external,seeds,agents,rounds,unfinished,own_cumulative,own_cumulative_low,own_cumulative_high,train_cumulative,train_cumulative_low,train_cumulative_high,eval_cumulative,eval_cumulative_low,eval_cumulative_high,own_gain_percent,own_gain_percent_low,own_gain_percent_high,train_gain_percent,train_gain_percent_low,train_gain_percent_high,eval_gain_percent,eval_gain_percent_low,eval_gain_percent_high,own_mean,own_mean_low,own_mean_high,train_mean,train_mean_low,train_mean_high,eval_mean,eval_mean_low,eval_mean_high,start_own_reward,start_own_reward_low,start_own_reward_high,final_own_reward,final_own_reward_low,final_own_reward_high,final_held_out,final_held_out_low,final_held_out_high,own_oscillation,own_oscillation_low,own_oscillation_high,own_largest_drop,own_largest_drop_low,own_largest_drop_high,own_peak,own_peak_low,own_peak_high,train_oscillation,train_oscillation_low,train_oscillation_high,train_largest_drop,train_largest_drop_low,train_largest_drop_high,train_peak,train_peak_low,train_peak_high,own_p,train_p,eval_p,final_held_out_p,completions,paper_cumulative,paper_gain_percent,paper_mean,baseline
+    8-0,8,0,2,2,3,false,1.3,1.2,1.4,1.3,1.2,1.4,1.35,1.2,1.5,,,,,,,,,,0.216667,0.2,0.233333,0.216667,0.2,0.233333,0.225,0.2,0.25,0.1,0.1,0.1,0.35,0.3,0.4,0.35,0.3,0.4,,,,0,0,0,0.5,0.4,0.6,,,,0,0,0,0.5,0.4,0.6,,,,,384,561.79,,0.035112,
+    4-4,4,4,2,2,3,false,2.1,2,2.2,2.7,2.6,2.8,1.95,1.8,2.1,61.904762,57.142857,66.666667,108.333333,100,116.666667,45,40,50,0.35,0.333333,0.366667,0.45,0.433333,0.466667,0.325,0.3,0.35,0.1,0.1,0.1,0.55,0.5,0.6,0.55,0.5,0.6,,,,0,0,0,0.6,0.6,0.6,,,,0,0,0,0.7,0.7,0.7,,,,,192,1093.31,94.611866,0.068332,8-0
     ");
 }
 
 #[test]
 fn table_at_the_console() {
     insta::assert_snapshot!(sapo::report::write(small().path()).unwrap().console(), @r"
-    2 mixes (local / external rollouts), 2 seeds, 2 agents, 3 rounds.
+    2 arms (local / external rollouts), 2 seeds, 2 agents, 3 rounds.
     ┌───────┬───────┬────────────────────────┬───────────────────────────┬────────────────────────┬─────────┐
-    │ mix   ┆ seeds ┆ own reward             ┆ training set              ┆ held-out               ┆ paper   │
+    │ arm   ┆ seeds ┆ own reward             ┆ training set              ┆ held-out               ┆ paper   │
     ╞═══════╪═══════╪════════════════════════╪═══════════════════════════╪════════════════════════╪═════════╡
     │ 8 / 0 ┆     2 ┆      1.30 [1.20, 1.40] ┆         1.30 [1.20, 1.40] ┆      1.35 [1.20, 1.50] ┆  561.79 │
     │       ┆       ┆                      – ┆                         – ┆                      – ┆       – │
@@ -215,46 +216,160 @@ fn claims_of_four_mixes_in_which_sharing_helps_and_then_hurts() {
     );
 }
 
+const ARMS: &str = "arm,local,external,baseline,sweep_key,sweep_value\n";
+
+/// Writes a run of the arm with that name whose agents have the own reward `own` in both rounds.
+fn add_even(dir: &Path, arm: &str, seed: u64, own: f64) {
+    let text: String = (1..=2)
+        .flat_map(|round| {
+            (0..2).map(move |agent| format!("{round},{agent},{own},{own},{own},8,,\n"))
+        })
+        .collect();
+    add_file(
+        dir,
+        &format!("{arm}/seed-{seed}"),
+        &format!("{HEADER}{text}"),
+    );
+}
+
 #[test]
 fn a_sweep_is_compared_value_by_value() {
     let dir = tempfile::tempdir().unwrap();
     for (value, own) in [("1e-3", 0.2), ("3e-5", 0.4)] {
-        add_run(&dir.path().join(value), (4, 4), 1, &[[own; 2], [own; 2]]);
-        add_run(
-            &dir.path().join(value),
-            (4, 4),
-            2,
-            &[[own + 0.1; 2], [own + 0.1; 2]],
-        );
+        for (mix, factor) in [("8-0", 1.0), ("4-4", 1.5)] {
+            for (seed, more) in [(1, 0.0), (2, 0.1)] {
+                let arm = format!("{mix},rate={value}");
+                add_even(dir.path(), &arm, seed, factor * (own + more));
+            }
+        }
     }
-    add_run(&dir.path().join("old"), (4, 4), 1, &[[0.0; 2]]);
-    assert_eq!(sapo::report::sweep_folders(dir.path()).unwrap(), None);
-    sapo::report::mark_sweep(
-        dir.path(),
-        "rate",
-        ["3e-5", "1e-3", "9"].map(str::to_owned).into(),
+    let line = |mix: &str, value: &str, baseline: &str| {
+        let counts = mix.replace('-', ",");
+        format!("\"{mix},rate={value}\",{counts},{baseline},train.rate,{value}\n")
+    };
+    let mut arms = ARMS.to_owned();
+    for value in ["3e-5", "1e-3", "9"] {
+        arms += &line("8-0", value, "");
+        arms += &line("4-4", value, &format!("\"8-0,rate={value}\""));
+    }
+    fs::write(dir.path().join("arms.csv"), arms).unwrap();
+    let console = sapo::report::write(dir.path()).unwrap().console();
+    let sweep = fs::read_to_string(dir.path().join("sweep.md")).unwrap();
+    assert_eq!(console, sweep);
+    assert!(sweep.starts_with("# Sweep: train.rate"), "{sweep}");
+    let rows: Vec<&str> = sweep
+        .lines()
+        .filter(|line| line.contains(" | 2 | "))
+        .collect();
+    for (row, start) in rows.iter().zip([
+        "| 3e-5 | 8 / 0 | 2 | 0.4500 [0.4000, 0.5000] |",
+        "| 3e-5 | 4 / 4 | 2 | 0.6750 [0.6000, 0.7500] |",
+        "| 1e-3 | 8 / 0 | 2 | 0.2500 [0.2000, 0.3000] |",
+        "| 1e-3 | 4 / 4 | 2 | 0.3750 [0.3000, 0.4500] |",
+    ]) {
+        assert!(row.starts_with(start), "{sweep}");
+    }
+    assert!(rows.len() == 4 && !sweep.contains("| 9 |"), "{sweep}");
+    assert!(png_size(&dir.path().join("sweep.png")).0 >= 1200);
+    // each value has its own baseline, and the paper ran none of these
+    let table = fs::read_to_string(dir.path().join("table.md")).unwrap();
+    let gains = table
+        .split("**Gain over the arm's baseline**")
+        .nth(1)
+        .unwrap();
+    let gain = gains
+        .lines()
+        .find(|line| line.starts_with("| 4 / 4, rate=1e-3"))
+        .unwrap();
+    assert_eq!(
+        gain,
+        "| 4 / 4, rate=1e-3 | +50.0 % [+50.0, +50.0] | +50.0 % [+50.0, +50.0] | +50.0 % [+50.0, +50.0] |"
+    );
+    assert!(
+        !table.contains("paper") && !table.contains("unfinished"),
+        "{table}"
+    );
+    let budgets = fs::read_to_string(dir.path().join("budgets.md")).unwrap();
+    assert!(
+        budgets.contains("**rate=1e-3. Equal completions"),
+        "{budgets}"
+    );
+}
+
+#[test]
+fn arms_come_in_the_order_and_against_the_baseline_of_their_file() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arm, own) in [("frozen", 0.2), ("4-4", 0.4), ("8-0", 0.5), ("later", 0.3)] {
+        add_even(dir.path(), arm, 1, own);
+    }
+    let lines = "4-4,4,4,frozen,,\nfrozen,8,0,,,\nnever,8,0,frozen,,\n8-0,8,0,frozen,,\n";
+    fs::write(dir.path().join("arms.csv"), format!("{ARMS}{lines}")).unwrap();
+    sapo::report::write(dir.path()).unwrap();
+    let csv = fs::read_to_string(dir.path().join("table.csv")).unwrap();
+    let column = |name: &str| -> Vec<String> {
+        let at = csv
+            .lines()
+            .next()
+            .unwrap()
+            .split(',')
+            .position(|column| column == name);
+        let cells = csv
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').nth(at.unwrap()).unwrap());
+        cells.map(str::to_owned).collect()
+    };
+    assert_eq!(column("arm"), ["4-4", "frozen", "8-0", "later"]);
+    assert_eq!(column("local"), ["4", "8", "8", ""]);
+    assert_eq!(column("own_gain_percent"), ["100", "", "150", ""]);
+    assert_eq!(column("baseline"), ["frozen", "", "frozen", ""]);
+    let table = fs::read_to_string(dir.path().join("table.md")).unwrap();
+    assert!(table.contains("**Gain over frozen**"), "{table}");
+    assert!(!dir.path().join("sweep.md").exists());
+    fs::write(
+        dir.path().join("arms.csv"),
+        format!("{ARMS}4-4,4,4,lost,,\n"),
     )
     .unwrap();
-    let table = sapo::report::write_sweep(dir.path()).unwrap();
-    let rows: Vec<&str> = table
-        .lines()
-        .filter(|line| line.contains("4 / 4"))
-        .collect();
+    let error = format!("{:#}", sapo::report::write(dir.path()).unwrap_err());
     assert!(
-        rows[0].starts_with("| 3e-5 | 4 / 4 | 2 | 0.4500 [0.4000, 0.5000] |"),
-        "{table}"
+        error.ends_with("arms.csv: arm `4-4`: expected another arm as its baseline, found `lost`"),
+        "{error}"
     );
-    assert!(
-        rows[1].starts_with("| 1e-3 | 4 / 4 | 2 | 0.2500 [0.2000, 0.3000] |"),
-        "{table}"
-    );
-    assert!(png_size(&dir.path().join("sweep.png")).0 >= 1200);
-    assert!(
-        table.starts_with("# Sweep: rate") && !table.contains("old"),
-        "{table}"
-    );
-    let folders = sapo::report::sweep_folders(dir.path()).unwrap().unwrap();
-    assert!(folders.len() == 2 && folders[0].ends_with("3e-5") && folders[1].ends_with("1e-3"));
+}
+
+/// Rounds of kept rollouts that were compressed are on the page as those are that were not yet.
+#[test]
+fn the_page_shows_rollouts_from_compressed_files_too() {
+    let dir = small();
+    let run = dir.path().join("runs/4-4/seed-1");
+    let line = |round: u32, question: &str| {
+        format!(
+            "{{\"round\":{round},\"agent\":0,\"index\":0,\"task\":\"bf\",\"question\":\"{question}\",\"answer\":null,\
+             \"completions\":[\"x\"],\"rewards\":[1.0],\"drawn_by\":[]}}\n"
+        )
+    };
+    let compressed = fs::File::create(run.join("rollouts-00000050.jsonl.gz")).unwrap();
+    let mut out = flate2::write::GzEncoder::new(compressed, flate2::Compression::fast());
+    out.write_all((line(1, "the first") + &line(50, "not shown")).as_bytes())
+        .unwrap();
+    out.finish().unwrap();
+    fs::write(run.join("rollouts.jsonl"), line(100, "the last")).unwrap();
+    sapo::report::write(dir.path()).unwrap();
+    let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+    for wanted in [
+        "4 / 4, round 1<",
+        "the first",
+        "4 / 4, round 100<",
+        "the last",
+    ] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+    assert!(!page.contains("not shown"));
+    fs::remove_file(run.join("rollouts.jsonl")).unwrap();
+    sapo::report::write(dir.path()).unwrap();
+    let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+    assert!(page.contains("4 / 4, round 50<"));
 }
 
 /// Every text in `results/` is what its CSV files give. Where somebody has run an experiment again, which
@@ -263,40 +378,27 @@ fn a_sweep_is_compared_value_by_value() {
 fn committed_tables_are_those_of_the_committed_csv_files() {
     let mut seen = 0;
     for experiment in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results")) {
-        let copy = tempfile::tempdir().unwrap();
-        if experiment.join("runs").is_dir() {
-            if folders(&experiment.join("runs")).iter().any(|mix| {
-                folders(mix)
-                    .iter()
-                    .any(|run| run.join("checkpoint").exists())
-            }) {
-                continue;
-            }
-            copy_csv(&experiment, copy.path());
-            sapo::report::write(copy.path()).unwrap();
-            seen += compare(
-                &experiment,
-                copy.path(),
-                &["table.md", "table.csv", "claims.md", "budgets.md"],
-            );
-            if copy.path().join("timings.md").exists() {
-                seen += compare(&experiment, copy.path(), &["timings.md"]);
-            }
-        } else if let Some(values) = sapo::report::sweep_folders(&experiment).unwrap() {
-            fs::copy(
-                experiment.join("sweep.toml"),
-                copy.path().join("sweep.toml"),
-            )
-            .unwrap();
-            for value in values {
-                let copy = copy.path().join(value.file_name().unwrap());
-                copy_csv(&value, &copy);
-                sapo::report::write(&copy).unwrap();
-                seen += compare(&value, &copy, &["table.md", "table.csv", "budgets.md"]);
-            }
-            sapo::report::write_sweep(copy.path()).unwrap();
-            seen += compare(&experiment, copy.path(), &["sweep.md"]);
+        if !experiment.join("runs").is_dir() {
+            continue;
         }
+        let arms = folders(&experiment.join("runs"));
+        if arms
+            .iter()
+            .flat_map(|arm| folders(arm))
+            .any(|run| run.join("checkpoint").exists())
+        {
+            continue;
+        }
+        let copy = tempfile::tempdir().unwrap();
+        copy_csv(&experiment, copy.path());
+        sapo::report::write(copy.path()).unwrap();
+        let always = ["table.md", "table.csv", "claims.md", "budgets.md"];
+        let sometimes = ["timings.md", "sweep.md"];
+        let sometimes = sometimes
+            .into_iter()
+            .filter(|name| copy.path().join(name).exists());
+        let names: Vec<&str> = always.into_iter().chain(sometimes).collect();
+        seen += compare(&experiment, copy.path(), &names);
     }
     assert!(seen >= 4, "there are results: {seen}");
 }
@@ -309,9 +411,12 @@ fn folders(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn copy_csv(from: &Path, to: &Path) {
+    if from.join("arms.csv").exists() {
+        fs::copy(from.join("arms.csv"), to.join("arms.csv")).unwrap();
+    }
     for run in folders(&from.join("runs"))
         .iter()
-        .flat_map(|mix| folders(mix))
+        .flat_map(|arm| folders(arm))
     {
         let copy = to.join(run.strip_prefix(from).unwrap());
         fs::create_dir_all(&copy).unwrap();
@@ -383,13 +488,13 @@ fn the_least_there_can_be_is_drawn() {
     add_file(dir.path(), "0-3/seed-7", text);
     let console = sapo::report::write(dir.path()).unwrap().console();
     assert!(
-        console.starts_with("1 mix (local / external rollouts), 1 seed, 1 agent, 1 round."),
+        console.starts_with("1 arm (local / external rollouts), 1 seed, 1 agent, 1 round."),
         "{console}"
     );
 }
 
 #[test]
-fn every_number_of_mixes_has_its_panels() {
+fn every_number_of_arms_has_its_panels() {
     for mixes in [3, 5, 8] {
         let dir = tempfile::tempdir().unwrap();
         for external in 0..mixes {
@@ -417,12 +522,12 @@ fn errors_say_where_and_what() {
     let dir = tempfile::tempdir().unwrap();
     check_error(
         dir.path(),
-        "no runs: expected DIR/runs/<local>-<external>/seed-<s>/rounds.csv",
+        "no runs: expected DIR/runs/<arm>/seed-<s>/rounds.csv",
     );
     add_file(dir.path(), "8-0/seed-1", HEADER);
     check_error(
         dir.path(),
-        "no runs: found no round in any DIR/runs/<local>-<external>/seed-<s>/rounds.csv",
+        "no runs: found no round in any DIR/runs/<arm>/seed-<s>/rounds.csv",
     );
     add_file(
         dir.path(),
