@@ -6,13 +6,14 @@
 mod expression;
 mod python_decimal;
 
+use super::integer_expression::Operator;
 use super::question_template::QuestionTemplate;
 use super::{Scoring, Task, python_text, validation};
 use crate::rollout::Question;
 use crate::seed::Seed;
 use bigdecimal::BigDecimal;
 use expression::{
-    Token, exact_value, fraction, random_expression, random_sum, rounded, value_by_steps,
+    Token, combine, exact_value, fraction, random_expression, random_sum, rounded, value_by_steps,
 };
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -126,7 +127,10 @@ impl DecimalArithmetic {
         let exact = exact_value(tokens)?;
         let written = fraction(&rounded(&exact, precision));
         let by_steps = value_by_steps(tokens, precision)?;
-        let agree = |a: &BigRational, b: &BigRational| (a - b).abs() * BigInt::from(2) <= unit;
+        let agree = |a: &BigRational, b: &BigRational| {
+            let apart = combine(a, Operator::Minus, b);
+            apart.is_some_and(|apart| apart.abs() * BigInt::from(2) <= unit)
+        };
         let clear = exact.abs() >= unit && agree(&written, &exact) && agree(&by_steps, &written);
         clear.then_some(exact)
     }
