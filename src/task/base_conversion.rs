@@ -2,17 +2,15 @@
 //!
 //! Zero is written "0" in every base, where reasoning-gym leaves most of them empty.
 
-use super::form::{Form, push_number};
-use super::{Scoring, Task, check, score};
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, score, validation};
 use crate::rollout::Question;
 use crate::seed::Seed;
+use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 const NAME: &str = "base_conversion";
-
-/// Digits of base 36; a smaller base uses the first of them.
-const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// How hard the questions are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,14 +51,14 @@ impl BaseConversionConfig {
     /// # Errors
     /// Names the first bad field, its value and what is expected.
     pub fn validate(&self) -> Result<(), String> {
-        check::range("base", [self.min_base, self.max_base], [2, 36])?;
+        validation::range("base", [self.min_base, self.max_base], [2, 36])?;
         if self.min_base == self.max_base {
             return Err(format!(
                 "max_base = {}: expected more than min_base, for two bases",
                 self.max_base
             ));
         }
-        check::range(
+        validation::range(
             "value",
             [self.min_value, self.max_value],
             [0, i64::MAX as u64],
@@ -79,27 +77,20 @@ impl BaseConversionConfig {
 pub struct BaseConversion {
     config: BaseConversionConfig,
     scoring: Scoring,
-    form: Form,
+    template: QuestionTemplate,
 }
 
 impl BaseConversion {
     /// The task with a valid configuration.
     pub fn new(config: BaseConversionConfig, scoring: Scoring) -> Self {
         let c = &config;
-        let own = [
-            "decimal_value",
-            "source_base",
-            "target_base",
-            "source_repr",
-            "target_repr",
-        ];
         let difficulty =
             json!({"base": [c.min_base, c.max_base], "value": [c.min_value, c.max_value]});
-        let form = Form::new(NAME, &own, difficulty);
+        let template = QuestionTemplate::new(NAME, difficulty);
         Self {
             config,
             scoring,
-            form,
+            template,
         }
     }
 }
@@ -124,24 +115,16 @@ impl Task for BaseConversion {
         } else {
             ""
         };
-        let mut text = String::with_capacity(source_repr.len() + 80);
-        text.push_str("Convert ");
-        text.push_str(&source_repr);
-        text.push_str(" from base ");
-        push_number(&mut text, source.into(), 1);
-        text.push_str(" to base ");
-        push_number(&mut text, target.into(), 1);
-        text.push('.');
-        text.push_str(digits);
-        self.form.question(text, Some(target_repr), move || {
-            let (from, to) = (in_base(value, source), in_base(value, target));
-            [
-                value.into(),
-                source.into(),
-                target.into(),
-                from.into(),
-                to.into(),
-            ]
+        let text = format!("Convert {source_repr} from base {source} to base {target}.{digits}");
+        let answer = Some(target_repr.clone());
+        self.template.question(text, answer, move || {
+            json!({
+                "decimal_value": value,
+                "source_base": source,
+                "target_base": target,
+                "source_repr": source_repr,
+                "target_repr": target_repr,
+            })
         })
     }
 
@@ -164,21 +147,8 @@ impl Task for BaseConversion {
 }
 
 /// The value in a base of 2 to 36, without leading zeros.
-fn in_base(mut value: u64, base: u32) -> String {
-    let mut digits = [0; u64::BITS as usize];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = DIGITS[(value % u64::from(base)) as usize];
-        value /= u64::from(base);
-        if value == 0 {
-            break;
-        }
-    }
-    digits[first..]
-        .iter()
-        .map(|&digit| char::from(digit))
-        .collect()
+fn in_base(value: u64, base: u32) -> String {
+    BigUint::from(value).to_str_radix(base)
 }
 
 /// The digits in lower case, without the prefix of the base, a plus sign and leading zeros.
@@ -192,7 +162,7 @@ fn significant_digits(text: &str, base: Option<u64>) -> Option<String> {
         _ => "",
     };
     let digits = text.strip_prefix(prefix).unwrap_or(text);
-    let valid = !digits.is_empty() && digits.bytes().all(|b| DIGITS.contains(&b));
+    let valid = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_alphanumeric());
     valid.then(|| digits.trim_start_matches('0').to_owned())
 }
 
@@ -204,16 +174,7 @@ mod tests {
     fn exact(value: u64, base: u32, answer: &str) -> f64 {
         let task = BaseConversion::new(BaseConversionConfig::default(), Scoring::Exact);
         let own = json!({"target_base": base});
-        task.score(
-            &entry(
-                NAME,
-                String::new(),
-                Some(in_base(value, base)),
-                own,
-                json!({}),
-            ),
-            answer,
-        )
+        task.score(&entry(NAME, Some(&in_base(value, base)), own), answer)
     }
 
     #[test]

@@ -3,15 +3,16 @@
 //! Unlike in reasoning-gym every division is exact, and an expression without brackets has the usual
 //! precedence.
 
-pub use super::expression::Operator;
+pub use super::integer_expression::Operator;
 
-use super::expression::{Token, Writer, value};
-use super::form::Form;
-use super::{Scoring, Task, check, score};
+use super::integer_expression::{Token, Writer, value};
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, score, validation};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt::Write as _;
 
 const NAME: &str = "basic_arithmetic";
 
@@ -112,8 +113,8 @@ impl BasicArithmeticConfig {
     /// # Errors
     /// Names the first bad field, its value and what is expected.
     pub fn validate(&self) -> Result<(), String> {
-        check::range("terms", [self.min_terms, self.max_terms], [1, 100])?;
-        check::range("digits", [self.min_digits, self.max_digits], [1, 18])?;
+        validation::range("terms", [self.min_terms, self.max_terms], [1, 100])?;
+        validation::range("digits", [self.min_digits, self.max_digits], [1, 18])?;
         if self.operators.is_empty() {
             return Err("operators = []: expected some of \"+\", \"-\", \"*\", \"/\"".to_owned());
         }
@@ -125,7 +126,7 @@ impl BasicArithmeticConfig {
 pub struct BasicArithmetic {
     config: BasicArithmeticConfig,
     scoring: Scoring,
-    form: Form,
+    template: QuestionTemplate,
 }
 
 impl BasicArithmetic {
@@ -133,11 +134,11 @@ impl BasicArithmetic {
     pub fn new(config: BasicArithmeticConfig, scoring: Scoring) -> Self {
         let c = &config;
         let difficulty = json!({"num_terms": [c.min_terms, c.max_terms], "num_digits": [c.min_digits, c.max_digits]});
-        let form = Form::new(NAME, &["expression", "num_terms", "num_digits"], difficulty);
+        let template = QuestionTemplate::new(NAME, difficulty);
         Self {
             config,
             scoring,
-            form,
+            template,
         }
     }
 }
@@ -164,14 +165,15 @@ impl Task for BasicArithmetic {
 
         let expression = spaced(&tokens, c.whitespace, &mut rng);
         let text = match c.format_style {
-            FormatStyle::Simple => ["Compute this integer: ", expression.as_str()].concat(),
+            FormatStyle::Simple => format!("Compute this integer: {expression}"),
             FormatStyle::Natural => rng.choose(&SENTENCES).replace("{}", &expression),
         };
-        let mut answer = String::with_capacity(20);
-        value(&tokens).write(&mut answer);
-        self.form.question(text, Some(answer), move || {
-            [expression.into(), terms.into(), digits.into()]
-        })
+        let answer = value(&tokens).to_string();
+        self.template.question(
+            text,
+            Some(answer),
+            move || json!({"expression": expression, "num_terms": terms, "num_digits": digits}),
+        )
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -186,7 +188,7 @@ impl Task for BasicArithmetic {
 }
 
 fn spaced(tokens: &[Token], whitespace: Whitespace, rng: &mut Rng) -> String {
-    let mut text = String::with_capacity(4 * tokens.len() + 16);
+    let mut text = String::new();
     for (i, token) in tokens.iter().enumerate() {
         let space = match whitespace {
             Whitespace::Single => true,
@@ -196,7 +198,7 @@ fn spaced(tokens: &[Token], whitespace: Whitespace, rng: &mut Rng) -> String {
         if space && i > 0 {
             text.push(' ');
         }
-        token.write(&mut text);
+        write!(text, "{token}").expect("a String takes any text");
     }
     text
 }

@@ -1,9 +1,9 @@
 //! `binary_matrix`: for every cell of a square 0/1 matrix the distance to the nearest 0.
 //!
-//! Where reasoning-gym evaluates the answer as a program, nested lists are read by [`nested`].
+//! Where reasoning-gym evaluates the answer as a program, nested lists are read by [`python_literal`].
 
-use super::form::Form;
-use super::{Scoring, Task, check, nested};
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, python_literal, validation};
 use crate::rollout::Question;
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl BinaryMatrixConfig {
     /// # Errors
     /// Names the first bad field, its value and what is expected.
     pub fn validate(&self) -> Result<(), String> {
-        check::range("n", [self.min_n, self.max_n], [1, LARGEST])?;
+        validation::range("n", [self.min_n, self.max_n], [1, LARGEST])?;
         if !(self.p_zero > 0.0 && self.p_zero <= 1.0) {
             return Err(format!(
                 "p_zero = {}: expected more than 0 and at most 1",
@@ -71,18 +71,18 @@ impl BinaryMatrixConfig {
 pub struct BinaryMatrix {
     config: BinaryMatrixConfig,
     scoring: Scoring,
-    form: Form,
+    template: QuestionTemplate,
 }
 
 impl BinaryMatrix {
     /// The task with a valid configuration.
     pub fn new(config: BinaryMatrixConfig, scoring: Scoring) -> Self {
         let difficulty = json!({"n": [config.min_n, config.max_n], "p_zero": config.p_zero});
-        let form = Form::new(NAME, &["matrix", "solution", "n"], difficulty);
+        let template = QuestionTemplate::new(NAME, difficulty);
         Self {
             config,
             scoring,
-            form,
+            template,
         }
     }
 }
@@ -101,19 +101,12 @@ impl Task for BinaryMatrix {
         rng.shuffle(&mut matrix);
 
         let solution = distances(&matrix, n);
-        let mut text = String::with_capacity(INSTRUCTION.len() + 2 * n * n);
-        text.push_str(INSTRUCTION);
-        write_lines(&matrix, n, &mut text);
-        let mut answer = String::with_capacity(2 * n * n);
-        write_lines(&solution, n, &mut answer);
-        let own = move || {
-            [
-                nested_lists(&matrix, n),
-                nested_lists(&solution, n),
-                n.into(),
-            ]
-        };
-        self.form.question(text, Some(answer), own)
+        let text = format!("{INSTRUCTION}{}", in_lines(&matrix, n));
+        let answer = in_lines(&solution, n);
+        self.template.question(text, Some(answer), move || {
+            let rows = |cells: &[u32]| cells.chunks(n).collect::<Value>();
+            json!({"matrix": rows(&matrix), "solution": rows(&solution), "n": n})
+        })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -122,14 +115,15 @@ impl Task for BinaryMatrix {
         };
         match self.scoring {
             Scoring::ReasoningGym if answer == oracle && !answer.is_empty() => 1.0,
-            Scoring::ReasoningGym => match nested::rows(answer) {
+            Scoring::ReasoningGym => match python_literal::rows(answer) {
                 Some(rows) if rows == oracle && !rows.is_empty() => OTHER_NOTATION,
                 _ => 0.0,
             },
             Scoring::Exact => {
                 let right = numbers(oracle);
-                let given =
-                    numbers(&nested::rows(answer.trim()).unwrap_or_else(|| answer.to_owned()));
+                let given = numbers(
+                    &python_literal::rows(answer.trim()).unwrap_or_else(|| answer.to_owned()),
+                );
                 f64::from(right.is_some() && given == right)
             }
         }
@@ -159,24 +153,16 @@ fn distances(matrix: &[u32], n: usize) -> Vec<u32> {
     steps
 }
 
-/// A row a line, single spaces between the numbers.
-fn write_lines(matrix: &[u32], n: usize, text: &mut String) {
-    for (i, &cell) in matrix.iter().enumerate() {
+/// One row per line, with single spaces between the numbers.
+fn in_lines(matrix: &[u32], n: usize) -> String {
+    let mut text = String::new();
+    for (i, cell) in matrix.iter().enumerate() {
         if i > 0 {
             text.push(if i % n == 0 { '\n' } else { ' ' });
         }
-        match cell {
-            0..=9 => text.push(char::from(b'0' + cell as u8)),
-            _ => write!(text, "{cell}").expect("a String takes any text"),
-        }
+        write!(text, "{cell}").expect("a String takes any text");
     }
-}
-
-fn nested_lists(matrix: &[u32], n: usize) -> Value {
-    matrix
-        .chunks(n)
-        .map(|row| row.iter().copied().collect::<Value>())
-        .collect()
+    text
 }
 
 /// The rows of numbers, with any spaces or commas between them; `None` where something else stands there.
@@ -230,13 +216,7 @@ mod tests {
 
     #[test]
     fn scores_of_other_notations() {
-        let question = entry(
-            NAME,
-            String::new(),
-            Some("0 1\n1 0".to_owned()),
-            json!({}),
-            json!({}),
-        );
+        let question = entry(NAME, Some("0 1\n1 0"), json!({}));
         let check = |answer: &str, library: f64, exact: f64| {
             let score = |scoring| {
                 BinaryMatrix::new(BinaryMatrixConfig::default(), scoring).score(&question, answer)

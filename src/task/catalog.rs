@@ -11,6 +11,7 @@ use super::fraction_simplification::{FractionSimplification, FractionSimplificat
 use super::propositional_logic::{PropositionalLogic, PropositionalLogicConfig};
 use super::{Scoring, Task};
 use serde::{Deserialize, Serialize};
+use strsim::levenshtein;
 
 /// A field of a task's table.
 #[derive(Clone, Debug)]
@@ -89,27 +90,12 @@ catalog! {
 fn unknown(name: &str) -> String {
     let closest = NAMES
         .iter()
-        .min_by_key(|known| edits(name, known))
-        .filter(|known| edits(name, known) <= 3);
+        .min_by_key(|known| levenshtein(name, known))
+        .filter(|known| levenshtein(name, known) <= 3);
     let hint = closest
         .map(|known| format!(", did you mean {known:?}?"))
         .unwrap_or_default();
     format!("unknown task {name:?}{hint} (tasks: {})", NAMES.join(", "))
-}
-
-/// Characters to insert, delete or replace to make one word of the other.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -165,12 +151,5 @@ mod tests {
             unknown.contains("zeros") && unknown.contains("p_zero"),
             "{unknown}"
         );
-    }
-
-    #[test]
-    fn edits_by_hand() {
-        assert_eq!(edits("kitten", "sitting"), 3);
-        assert_eq!(edits("", "bf"), 2);
-        assert_eq!(edits("bf", "bf"), 0);
     }
 }

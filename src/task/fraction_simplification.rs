@@ -2,11 +2,12 @@
 //!
 //! Unlike in reasoning-gym no fraction is in lowest terms already, as long as a factor above 1 is allowed.
 
-use super::form::{Form, push_number};
-use super::{Scoring, Task, check, python};
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, python_text, validation};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use num_bigint::BigInt;
+use num_integer::Integer as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -33,33 +34,14 @@ pub enum Style {
 }
 
 impl Style {
-    fn name(self) -> &'static str {
+    /// A fraction of positive numbers in this notation.
+    fn written(self, numerator: i64, denominator: i64) -> String {
         match self {
-            Self::Plain => "plain",
-            Self::LatexInline => "latex_inline",
-            Self::LatexFrac => "latex_frac",
-            Self::LatexDfrac => "latex_dfrac",
+            Self::Plain => format!("{numerator}/{denominator}"),
+            Self::LatexInline => format!("${numerator}/{denominator}$"),
+            Self::LatexFrac => format!("$\\frac{{{numerator}}}{{{denominator}}}$"),
+            Self::LatexDfrac => format!("$\\dfrac{{{numerator}}}{{{denominator}}}$"),
         }
-    }
-
-    /// What stands before, between and after numerator and denominator.
-    fn marks(self) -> [&'static str; 3] {
-        match self {
-            Self::Plain => ["", "/", ""],
-            Self::LatexInline => ["$", "/", "$"],
-            Self::LatexFrac => ["$\\frac{", "}{", "}$"],
-            Self::LatexDfrac => ["$\\dfrac{", "}{", "}$"],
-        }
-    }
-
-    /// Adds a fraction of positive numbers.
-    fn write(self, numerator: i64, denominator: i64, text: &mut String) {
-        let [open, between, close] = self.marks();
-        text.push_str(open);
-        push_number(text, numerator.unsigned_abs(), 1);
-        text.push_str(between);
-        push_number(text, denominator.unsigned_abs(), 1);
-        text.push_str(close);
     }
 }
 
@@ -115,14 +97,14 @@ impl FractionSimplificationConfig {
     /// # Errors
     /// Names the first bad field, its value and what is expected.
     pub fn validate(&self) -> Result<(), String> {
-        check::range("value", [self.min_value, self.max_value], [1, LARGEST])?;
+        validation::range("value", [self.min_value, self.max_value], [1, LARGEST])?;
         if self.min_value == self.max_value {
             return Err(format!(
                 "max_value = {}: expected more than min_value, to {LARGEST}",
                 self.max_value
             ));
         }
-        check::range("factor", [self.min_factor, self.max_factor], [1, LARGEST])?;
+        validation::range("factor", [self.min_factor, self.max_factor], [1, LARGEST])?;
         if self.styles.is_empty() {
             return Err(
                 "styles = []: expected some of \"plain\", \"latex_inline\", \"latex_frac\", \"latex_dfrac\"".to_owned()
@@ -138,7 +120,7 @@ impl FractionSimplificationConfig {
                 rng.int(self.min_value, self.max_value),
                 rng.int(self.min_value, self.max_value),
             );
-            let common = greatest_common_divisor(a, b);
+            let common = a.gcd(&b);
             let (low, high) = (a.min(b) / common, a.max(b) / common);
             if low >= self.min_value {
                 return (low, high);
@@ -152,29 +134,20 @@ impl FractionSimplificationConfig {
 pub struct FractionSimplification {
     config: FractionSimplificationConfig,
     scoring: Scoring,
-    form: Form,
+    template: QuestionTemplate,
 }
 
 impl FractionSimplification {
     /// The task with a valid configuration.
     pub fn new(config: FractionSimplificationConfig, scoring: Scoring) -> Self {
         let c = &config;
-        let own = [
-            "numerator",
-            "denominator",
-            "simplified_numerator",
-            "simplified_denominator",
-            "reduction_factor",
-            "style",
-            "factor",
-        ];
         let difficulty =
             json!({"value": [c.min_value, c.max_value], "factor": [c.min_factor, c.max_factor]});
-        let form = Form::new(NAME, &own, difficulty);
+        let template = QuestionTemplate::new(NAME, difficulty);
         Self {
             config,
             scoring,
-            form,
+            template,
         }
     }
 }
@@ -190,31 +163,30 @@ impl Task for FractionSimplification {
         let (n, d) = c.simple(&mut rng);
         let factor = rng.int(c.min_factor.max(2).min(c.max_factor), c.max_factor);
         let style = *rng.choose(&c.styles);
-        let (up, down) = (n * factor, d * factor);
-        let mut text = String::with_capacity(100);
-        text.push_str("Write ");
-        style.write(up, down, &mut text);
-        text.push_str(" in lowest terms, as a fraction in the same notation.");
-        let mut answer = String::with_capacity(32);
-        style.write(n, d, &mut answer);
-        self.form.question(text, Some(answer), move || {
-            [
-                up.into(),
-                down.into(),
-                n.into(),
-                d.into(),
-                factor.into(),
-                style.name().into(),
-                factor.into(),
-            ]
-        })
+        let (numerator, denominator) = (n * factor, d * factor);
+        let text = format!(
+            "Write {} in lowest terms, as a fraction in the same notation.",
+            style.written(numerator, denominator)
+        );
+        self.template
+            .question(text, Some(style.written(n, d)), move || {
+                json!({
+                    "numerator": numerator,
+                    "denominator": denominator,
+                    "simplified_numerator": n,
+                    "simplified_denominator": d,
+                    "reduction_factor": factor,
+                    "style": style,
+                    "factor": factor,
+                })
+            })
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
         let stored = |key: &str| match question.metadata.get(key) {
             Some(Value::Number(number)) => number
                 .as_u64()
-                .map_or_else(|| python::int(&number.to_string()), |n| Some(n.into())),
+                .map_or_else(|| python_text::int(&number.to_string()), |n| Some(n.into())),
             _ => None,
         };
         let right = stored("simplified_numerator").zip(stored("simplified_denominator"));
@@ -248,45 +220,38 @@ const NO_FRACTION: f64 = 0.01;
 const SOME_FRACTION: f64 = 0.05;
 const HALF_UNCHANGED: f64 = 0.1;
 
-fn greatest_common_divisor(mut a: i64, mut b: i64) -> i64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
 /// The pair that reasoning-gym finds: a LaTeX fraction at the start, else what is around the first slash.
 fn library_reads(text: &str) -> Option<(BigInt, BigInt)> {
-    let text = python::strip(python::strip(text).trim_matches('$'));
+    let text = python_text::strip(python_text::strip(text).trim_matches('$'));
     if let Some((n, d, _)) = latex_fraction(text, &["\\frac", "\\dfrac"]) {
-        return Some((python::int(n)?, python::int(d)?));
+        return Some((python_text::int(n)?, python_text::int(d)?));
     }
     let (n, d) = text.split_once('/')?;
-    Some((python::int(n)?, python::int(d)?))
+    Some((python_text::int(n)?, python_text::int(d)?))
 }
 
 /// The pair that the whole text says in one of the notations of fractions; a whole number is over 1.
 fn person_reads(text: &str) -> Option<(BigInt, BigInt)> {
-    let mut text = python::strip(text);
+    let mut text = python_text::strip(text);
     for (open, close) in [("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")] {
         if let Some(inside) = text
             .strip_prefix(open)
             .and_then(|rest| rest.strip_suffix(close))
         {
-            text = python::strip(inside);
+            text = python_text::strip(inside);
             break;
         }
     }
     if let Some((n, d, rest)) = latex_fraction(text, &["\\frac", "\\dfrac", "\\tfrac"]) {
         return if rest.is_empty() {
-            Some((python::int(n)?, python::int(d)?))
+            Some((python_text::int(n)?, python_text::int(d)?))
         } else {
             None
         };
     }
     match text.split_once(['/', '\u{2044}', '\u{2215}']) {
-        Some((n, d)) => Some((python::int(n)?, python::int(d)?)),
-        None => Some((python::int(text)?, 1.into())),
+        Some((n, d)) => Some((python_text::int(n)?, python_text::int(d)?)),
+        None => Some((python_text::int(text)?, 1.into())),
     }
 }
 
@@ -304,14 +269,14 @@ fn latex_fraction<'a>(text: &'a str, commands: &[&str]) -> Option<(&'a str, &'a 
 
 fn braced_digits(text: &str) -> Option<(&str, &str)> {
     let inside = text
-        .trim_start_matches(python::is_space)
+        .trim_start_matches(python_text::is_space)
         .strip_prefix('{')?
-        .trim_start_matches(python::is_space);
+        .trim_start_matches(python_text::is_space);
     let end = inside
-        .find(|c| python::digit(c).is_none())
+        .find(|c| python_text::digit(c).is_none())
         .filter(|&end| end > 0)?;
     let rest = inside[end..]
-        .trim_start_matches(python::is_space)
+        .trim_start_matches(python_text::is_space)
         .strip_prefix('}')?;
     Some((&inside[..end], rest))
 }
@@ -323,7 +288,7 @@ mod tests {
 
     fn scores(answer: &str) -> (f64, f64) {
         let own = json!({"numerator": 30, "denominator": 40, "simplified_numerator": 3, "simplified_denominator": 4});
-        let question = entry(NAME, String::new(), Some("3/4".to_owned()), own, json!({}));
+        let question = entry(NAME, Some("3/4"), own);
         let score =
             |scoring| FractionSimplification::new(FractionSimplificationConfig::default(), scoring);
         (
@@ -375,7 +340,7 @@ mod tests {
     #[test]
     fn one_may_be_written_without_a_denominator() {
         let own = json!({"simplified_numerator": 1, "simplified_denominator": 1});
-        let question = entry(NAME, String::new(), Some("1/1".to_owned()), own, json!({}));
+        let question = entry(NAME, Some("1/1"), own);
         let task =
             FractionSimplification::new(FractionSimplificationConfig::default(), Scoring::Exact);
         assert_eq!(
@@ -398,7 +363,7 @@ mod tests {
                 let metadata = task.question(Seed::new(seed)).metadata;
                 let get = |key: &str| metadata[key].as_i64().unwrap();
                 let (n, d) = (get("simplified_numerator"), get("simplified_denominator"));
-                assert_eq!(greatest_common_divisor(n, d), 1);
+                assert_eq!(n.gcd(&d), 1);
                 assert!(min_value <= n && n <= d && d <= max_value);
                 assert!(get("factor") > 1 && get("numerator") == n * get("factor"));
             }

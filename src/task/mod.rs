@@ -11,22 +11,19 @@ pub mod bf;
 pub mod binary_matrix;
 pub mod calendar_arithmetic;
 pub mod catalog;
-mod check;
 pub mod curriculum;
-mod decimal;
 pub mod decimal_arithmetic;
-mod expression;
-mod extract;
-mod form;
+mod extract_answer;
 pub mod fraction_simplification;
-mod integer;
-mod nested;
+mod integer_expression;
 pub mod propositional_logic;
-mod python;
-mod quotient;
+mod python_literal;
+mod python_text;
+mod question_template;
 mod score;
+mod validation;
 
-pub use extract::extract_answer;
+pub use extract_answer::extract_answer;
 
 use crate::rollout::Question;
 use crate::seed::Seed;
@@ -69,24 +66,12 @@ pub fn score_completion(task: &dyn Task, question: &Question, completion: &str) 
 
 /// A question with the metadata that every task has and its own, for tests of scores.
 #[cfg(test)]
-fn entry(
-    task: &str,
-    text: String,
-    answer: Option<String>,
-    own: serde_json::Value,
-    difficulty: serde_json::Value,
-) -> Question {
-    let mut metadata = serde_json::Map::new();
-    metadata.insert("source_dataset".to_owned(), task.into());
-    metadata.insert("source_index".to_owned(), 0.into());
-    if let serde_json::Value::Object(own) = own {
-        metadata.extend(own);
-    }
-    metadata.insert("difficulty".to_owned(), difficulty);
+fn entry(task: &'static str, answer: Option<&str>, own: serde_json::Value) -> Question {
+    let metadata = question_template::metadata(task, own, &serde_json::json!({}));
     Question {
-        task: task.to_owned().into(),
-        text,
-        answer,
+        task: task.into(),
+        text: String::new(),
+        answer: answer.map(str::to_owned),
         metadata: metadata.into(),
     }
 }

@@ -1,6 +1,6 @@
 //! Scores that several tasks share.
 
-use super::python;
+use super::python_text;
 
 /// The default score of reasoning-gym: 1 for the very text of the oracle, the share of the answer
 /// that the oracle makes up where it stands in it, else 0.
@@ -37,12 +37,12 @@ fn contains(text: &str, part: &str) -> bool {
 /// 1 where both texts are the same integer, however it is written, else 0.
 pub(super) fn same_integer(oracle: &str, answer: &str) -> f64 {
     let read = |text: &str| {
-        let text = python::strip(text);
+        let text = python_text::strip(text);
         match text.strip_prefix('\u{2212}') {
-            Some(digits) if digits.starts_with(|c| python::digit(c).is_some()) => {
-                python::int(digits).map(|n| -n)
+            Some(digits) if digits.starts_with(|c| python_text::digit(c).is_some()) => {
+                python_text::int(digits).map(|n| -n)
             }
-            _ => python::int(text),
+            _ => python_text::int(text),
         }
     };
     match (read(oracle), read(answer)) {

@@ -1,8 +1,7 @@
 //! The 70 rules by name: 45 kinds, some with a distance, some mirrored.
 
-use super::marks::Marks;
-use super::row::{Row, View};
-use super::{inputs, outputs};
+use super::pixel_row::{Row, View};
+use super::{input_generator, transformation};
 use crate::seed::Rng;
 use std::cell::OnceCell;
 use std::sync::LazyLock;
@@ -65,10 +64,6 @@ pub(super) struct Rule {
     pub(super) kind: Kind,
     /// The rule works on the row read from right to left.
     pub(super) mirrored: bool,
-    /// What every input and its output have.
-    pub(super) marks: Marks,
-    /// Index of the rule that does the same wherever this one says anything.
-    pub(super) cover: usize,
 }
 
 /// All 70, in the order of reasoning-gym.
@@ -81,8 +76,6 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             name,
             kind,
             mirrored,
-            marks: Marks::of_rule(kind, mirrored),
-            cover: 0,
         });
     };
     for wrapped in [false, true] {
@@ -130,24 +123,7 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     for (name, kind) in SINGLE {
         add(name.to_owned(), kind, false);
     }
-    for i in 0..rules.len() {
-        let (widest, mirrored) = (rules[i].kind.widest(), rules[i].mirrored);
-        let covers = |rule: &Rule| (rule.kind, rule.mirrored) == (widest, mirrored);
-        rules[i].cover = rules
-            .iter()
-            .position(covers)
-            .expect("the widest kind has a rule");
-    }
     rules
-});
-
-/// The rules to try on examples, with their marks beside each other: those that no other rule covers.
-pub(super) static TRIED: LazyLock<Vec<(Marks, &'static Rule)>> = LazyLock::new(|| {
-    let covers = RULES
-        .iter()
-        .enumerate()
-        .filter(|(i, rule)| rule.cover == *i);
-    covers.map(|(_, rule)| (rule.marks, rule)).collect()
 });
 
 /// The rules that have one name.
@@ -218,7 +194,7 @@ impl Input {
 impl Rule {
     /// A row that the rule is about; `None` where the draw does not fit, and is to be repeated.
     pub(super) fn draw(&self, rng: &mut Rng, length: usize) -> Option<Input> {
-        let row = inputs::draw(self.kind, rng, length)?;
+        let row = input_generator::draw(self.kind, rng, length)?;
         Some(if self.mirrored {
             Input::new(row).turned()
         } else {
@@ -229,55 +205,10 @@ impl Rule {
     /// What the rule makes of a row; `None` where it says nothing about such a row.
     pub(super) fn apply(&self, input: &Input) -> Option<Row> {
         if !self.mirrored {
-            return outputs::output(self.kind, &input.view);
+            return transformation::output(self.kind, &input.view);
         }
-        let mut row = outputs::output(self.kind, input.mirrored())?;
+        let mut row = transformation::output(self.kind, input.mirrored())?;
         row.reverse();
         Some(row)
-    }
-
-    /// True where the rule makes the output of the input; no row is made to see it of the rules that are
-    /// tried most.
-    pub(super) fn maps(&self, input: &Input, output: &[u8]) -> bool {
-        let row = input.row();
-        match self.kind {
-            Kind::Wrap { by, .. } => {
-                let (first, last) = row.split_at(if self.mirrored { by } else { row.len() - by });
-                last[0] == output[0] && is_joined(output, [last, first])
-            }
-            Kind::GravityOneStep if self.mirrored => {
-                let gap = row.iter().rposition(|&color| color == 0);
-                gap.map_or(output == row, |gap| {
-                    is_joined(output, [&[0], &row[..gap], &row[gap + 1..]])
-                })
-            }
-            Kind::GravityOneStep => {
-                let gap = row.iter().position(|&color| color == 0);
-                gap.map_or(output == row, |gap| {
-                    is_joined(output, [&row[..gap], &row[gap + 1..], &[0]])
-                })
-            }
-            _ => self.apply(input).is_some_and(|made| made == output),
-        }
-    }
-}
-
-/// True where the row is made of these parts.
-fn is_joined<const N: usize>(mut row: &[u8], parts: [&[u8]; N]) -> bool {
-    parts
-        .iter()
-        .all(|part| row.strip_prefix(*part).map(|rest| row = rest).is_some())
-}
-
-impl Kind {
-    /// The kind that does the same wherever this one says anything, and says something about the most rows.
-    fn widest(self) -> Self {
-        match self {
-            Self::Move { by, .. } | Self::Wrap { by, .. } => Self::Wrap { by, colorful: true },
-            Self::CopyToDots { .. } => Self::CopyToDots { own_color: true },
-            Self::Reflect { .. } => Self::Reflect { random: true },
-            Self::SortSequence => Self::SortBlocks,
-            _ => self,
-        }
     }
 }

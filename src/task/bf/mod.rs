@@ -5,10 +5,10 @@
 
 mod compiler;
 mod interpreter;
-mod words;
+mod word_list;
 
-use super::form::Form;
-use super::{Scoring, Task, python, score};
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, python_text, score};
 use crate::rollout::Question;
 use crate::seed::{Rng, Seed};
 use compiler::{Program, Statement};
@@ -54,21 +54,17 @@ impl BfConfig {
 pub struct Bf {
     config: BfConfig,
     scoring: Scoring,
-    form: Form,
+    template: QuestionTemplate,
 }
 
 impl Bf {
     /// The task with a valid configuration.
     pub fn new(config: BfConfig, scoring: Scoring) -> Self {
-        let form = Form::new(
-            NAME,
-            &["bfit_code", "bf_program"],
-            json!({"difficulty": config.difficulty}),
-        );
+        let template = QuestionTemplate::new(NAME, json!({"difficulty": config.difficulty}));
         Self {
             config,
             scoring,
-            form,
+            template,
         }
     }
 }
@@ -88,9 +84,11 @@ impl Task for Bf {
         let code = program.compile();
         let answer = interpreter::run(&code, MOST_STEPS).expect("compiled programs end");
         let text = format!("Answer with the exact output of this Brainfuck program:\n{code}");
-        self.form.question(text, Some(answer), move || {
-            [program.source().into(), code.into()]
-        })
+        self.template.question(
+            text,
+            Some(answer),
+            move || json!({"bfit_code": program.source(), "bf_program": code}),
+        )
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -100,7 +98,7 @@ impl Task for Bf {
         match self.scoring {
             Scoring::ReasoningGym => score::containment(oracle, answer),
             Scoring::Exact => {
-                let [given, right] = [answer, oracle].map(python::strip);
+                let [given, right] = [answer, oracle].map(python_text::strip);
                 f64::from(given == right && !right.is_empty())
             }
         }
@@ -108,7 +106,7 @@ impl Task for Bf {
 }
 
 fn word(rng: &mut Rng) -> Program {
-    let words: Vec<&str> = words::WORDS.split(' ').collect();
+    let words: Vec<&str> = word_list::WORDS.split(' ').collect();
     let word = (*rng.choose(&words)).to_owned();
     Program {
         variables: Vec::new(),
@@ -202,7 +200,7 @@ mod tests {
 
     #[test]
     fn words_are_all_different_and_of_five_letters() {
-        let mut all: Vec<&str> = words::WORDS.split(' ').collect();
+        let mut all: Vec<&str> = word_list::WORDS.split(' ').collect();
         assert!(
             all.iter()
                 .all(|word| word.len() == 5 && word.bytes().all(|b| b.is_ascii_lowercase()))
@@ -216,13 +214,7 @@ mod tests {
 
     #[test]
     fn exact_wants_the_very_output() {
-        let question = entry(
-            NAME,
-            String::new(),
-            Some("acorn".to_owned()),
-            json!({}),
-            json!({}),
-        );
+        let question = entry(NAME, Some("acorn"), json!({}));
         let task = Bf::new(BfConfig::default(), Scoring::Exact);
         assert_eq!(task.score(&question, " acorn\n"), 1.0);
         for answer in ["Acorn", "acorns", "\"acorn\"", "acorn acorn", "", " "] {

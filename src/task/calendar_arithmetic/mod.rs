@@ -1,20 +1,33 @@
 //! `calendar_arithmetic`: weekdays, numbers of days and leap years.
 //!
 //! Unlike in reasoning-gym every date is printed with the year it lies in, and a year without a number
-//! is said to be a leap year or not. The questions are in [`ask`].
+//! is said to be a leap year or not. The questions are in [`question_kinds`].
 
-mod ask;
-mod date;
+mod question_kinds;
 
-use super::form::Form;
-use super::{Scoring, Task, python, score};
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, python_text, score};
 use crate::rollout::Question;
 use crate::seed::Seed;
-use date::{Date, WEEKDAYS};
+use question_kinds::CalendarQuestion;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 const NAME: &str = "calendar_arithmetic";
+
+/// Names of the days of the week.
+const WEEKDAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
+
+/// The last year that dates lie in.
+const LAST_YEAR: i16 = 9999;
 
 /// Rewards of reasoning-gym for another weekday, and for a weekday in other letters, even the right one.
 const OTHER_WEEKDAY: f64 = 0.1;
@@ -123,7 +136,7 @@ impl CalendarArithmeticConfig {
                 Err(format!("{name} = {value}: expected {low} to {high}"))
             }
         };
-        within("year", self.year, 1, Date::last().year)?;
+        within("year", self.year, 1, LAST_YEAR.into())?;
         if self.tasks.is_empty() {
             return Err(format!(
                 "tasks = []: expected some of {}",
@@ -139,8 +152,7 @@ impl CalendarArithmeticConfig {
 pub struct CalendarArithmetic {
     config: CalendarArithmeticConfig,
     scoring: Scoring,
-    /// In the order of [`KINDS`].
-    forms: [Form; 7],
+    template: QuestionTemplate,
 }
 
 impl CalendarArithmetic {
@@ -148,11 +160,10 @@ impl CalendarArithmetic {
     pub fn new(config: CalendarArithmeticConfig, scoring: Scoring) -> Self {
         let difficulty =
             json!({"tasks": config.tasks, "offset_upper_bound": config.offset_upper_bound});
-        let forms = KINDS.map(|(_, kind)| Form::new(NAME, ask::keys(kind), difficulty.clone()));
         Self {
             config,
             scoring,
-            forms,
+            template: QuestionTemplate::new(NAME, difficulty),
         }
     }
 }
@@ -166,11 +177,12 @@ impl Task for CalendarArithmetic {
         let c = &self.config;
         let mut rng = seed.rng();
         let kind = *rng.choose(&c.tasks);
-        let (text, answer, own) = ask::ask(kind, c, &mut rng);
-        let (name, _) = KINDS[kind as usize];
-        self.forms[kind as usize].question(text, Some(answer), move || {
-            std::iter::once(name.into()).chain(own)
-        })
+        let CalendarQuestion {
+            text,
+            answer,
+            metadata,
+        } = question_kinds::generate(kind, c, &mut rng);
+        self.template.question(text, Some(answer), || metadata)
     }
 
     fn score(&self, question: &Question, answer: &str) -> f64 {
@@ -188,7 +200,7 @@ impl Task for CalendarArithmetic {
             .and_then(CalendarKind::of);
         let Some(kind) = kind else { return 0.0 };
         let exact = self.scoring == Scoring::Exact;
-        let given = python::strip(answer);
+        let given = python_text::strip(answer);
         match kind {
             CalendarKind::IsLeapYear => f64::from(given.to_lowercase() == oracle.to_lowercase()),
             CalendarKind::RecurringEventDay
@@ -211,7 +223,7 @@ impl Task for CalendarArithmetic {
 
 /// What reasoning-gym gives for a number: 1 for the right one, and less the further it is off.
 fn closeness(oracle: &str, answer: &str) -> f64 {
-    let (Some(oracle), Some(answer)) = (python::int(oracle), python::int(answer)) else {
+    let (Some(oracle), Some(answer)) = (python_text::int(oracle), python_text::int(answer)) else {
         return 0.0;
     };
     if answer == oracle {
@@ -231,13 +243,7 @@ mod tests {
     use super::*;
 
     fn scores(kind: &str, oracle: &str, answer: &str) -> (f64, f64) {
-        let question = entry(
-            NAME,
-            String::new(),
-            Some(oracle.to_owned()),
-            json!({"task": kind}),
-            json!({}),
-        );
+        let question = entry(NAME, Some(oracle), json!({"task": kind}));
         let task = |scoring| CalendarArithmetic::new(CalendarArithmeticConfig::default(), scoring);
         (
             task(Scoring::ReasoningGym).score(&question, answer),

@@ -1,22 +1,22 @@
 //! `propositional_logic`: a formula that follows from premises.
 //!
 //! Unlike in reasoning-gym the premises never contradict each other, and something new always follows.
-//! The formulas are those of [`logic`]; [`draw`] writes questions, [`judge`] says whether an answer is new.
+//! The formulas are those of [`formula`]; [`question_generator`] writes questions, [`verifier`] says whether an answer is new.
 
-mod draw;
-mod judge;
-mod logic;
+mod formula;
+mod question_generator;
+mod verifier;
 
-use super::form::Form;
-use super::{Scoring, Task, check};
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, validation};
 use crate::rollout::Question;
 use crate::seed::Seed;
-use draw::Drawn;
-use judge::{Problem, in_symbols, is_new};
-use logic::{Atoms, Formula, entails};
+use formula::{Atoms, Formula, entails};
+use question_generator::Drawn;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use verifier::{Problem, in_symbols, is_new};
 
 const NAME: &str = "propositional_logic";
 
@@ -78,13 +78,13 @@ impl PropositionalLogicConfig {
     /// # Errors
     /// Names the first bad field, its value and what is expected.
     pub fn validate(&self) -> Result<(), String> {
-        check::range("vars", [self.min_vars, self.max_vars], [1, MOST_VARIABLES])?;
-        check::range(
+        validation::range("vars", [self.min_vars, self.max_vars], [1, MOST_VARIABLES])?;
+        validation::range(
             "statements",
             [self.min_statements, self.max_statements],
             [1, 50],
         )?;
-        check::range(
+        validation::range(
             "complexity",
             [self.min_complexity, self.max_complexity],
             [1, 8],
@@ -108,7 +108,7 @@ impl PropositionalLogicConfig {
 pub struct PropositionalLogic {
     config: PropositionalLogicConfig,
     scoring: Scoring,
-    form: Form,
+    template: QuestionTemplate,
 }
 
 impl PropositionalLogic {
@@ -120,15 +120,11 @@ impl PropositionalLogic {
             "statements": [c.min_statements, c.max_statements],
             "complexity": [c.min_complexity, c.max_complexity],
         });
-        let form = Form::new(
-            NAME,
-            &["premises", "variables", "complexity", "example_answer"],
-            difficulty,
-        );
+        let template = QuestionTemplate::new(NAME, difficulty);
         Self {
             config,
             scoring,
-            form,
+            template,
         }
     }
 }
@@ -144,19 +140,19 @@ impl Task for PropositionalLogic {
             premises,
             example,
             parts,
-        } = draw::question(&mut seed.rng(), &self.config);
+        } = question_generator::question(&mut seed.rng(), &self.config);
         let mut text = String::with_capacity(INSTRUCTION.len() + 40 * premises.len());
         for (i, premise) in premises.iter().enumerate() {
             writeln!(text, "{}. {premise}", i + 1).expect("a String takes any text");
         }
         text.push_str(INSTRUCTION);
-        self.form.question(text, None, move || {
-            [
-                premises.into(),
-                variables.into(),
-                parts.into(),
-                example.into(),
-            ]
+        self.template.question(text, None, move || {
+            json!({
+                "premises": premises,
+                "variables": variables,
+                "complexity": parts,
+                "example_answer": example,
+            })
         })
     }
 
@@ -216,7 +212,7 @@ mod tests {
 
     fn scores(premises: &[&str], answer: &str) -> (f64, f64) {
         let own = json!({"premises": premises, "variables": ["P", "Q", "R"]});
-        let question = entry(NAME, String::new(), None, own, json!({}));
+        let question = entry(NAME, None, own);
         let task = |scoring| PropositionalLogic::new(PropositionalLogicConfig::default(), scoring);
         (
             task(Scoring::ReasoningGym).score(&question, answer),
@@ -368,7 +364,7 @@ mod tests {
         }
         let Drawn {
             premises, example, ..
-        } = draw::simplest(&PropositionalLogicConfig::default());
+        } = question_generator::simplest(&PropositionalLogicConfig::default());
         assert_eq!(
             scores(
                 &premises.iter().map(String::as_str).collect::<Vec<_>>(),

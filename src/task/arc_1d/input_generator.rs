@@ -1,6 +1,6 @@
 //! Random rows for each rule. A draw that does not fit is `None`; the caller draws again.
 
-use super::row::{Row, View, paint};
+use super::pixel_row::{Row, View, paint};
 use super::rule::Kind;
 use crate::seed::Rng;
 

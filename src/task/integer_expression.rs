@@ -3,9 +3,15 @@
 //! The shapes are those of reasoning-gym's `basic_arithmetic`, with one difference: a divisor divides
 //! the very factor that it stands behind, so that every division is exact.
 
-use super::integer::Integer;
 use crate::seed::Rng;
+use num_bigint::BigInt;
+use num_integer::Integer as _;
+use num_traits::{One as _, Signed as _, ToPrimitive as _, Zero as _};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Divisors above this are found only as the counterpart of a smaller one, which bounds the time.
+const MAX_TRIAL_DIVISOR: u32 = 1000;
 
 /// What stands between two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,36 +33,43 @@ pub enum Operator {
 /// A piece of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    Number(Integer),
+    Number(BigInt),
     Operator(Operator),
     Open { negated: bool },
     Close,
 }
 
-impl Token {
-    pub(super) fn write(&self, text: &mut String) {
-        let sign = match self {
-            Self::Number(number) => return number.write(text),
-            Self::Operator(Operator::Plus) => "+",
-            Self::Operator(Operator::Minus) => "-",
-            Self::Operator(Operator::Times) => "*",
-            Self::Operator(Operator::Divide) => "/",
-            Self::Open { negated: true } => "-(",
-            Self::Open { negated: false } => "(",
-            Self::Close => ")",
-        };
-        text.push_str(sign);
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plus => "+",
+            Self::Minus => "-",
+            Self::Times => "*",
+            Self::Divide => "/",
+        })
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Operator(operator) => write!(f, "{operator}"),
+            Self::Open { negated: true } => f.write_str("-("),
+            Self::Open { negated: false } => f.write_str("("),
+            Self::Close => f.write_str(")"),
+        }
     }
 }
 
 /// The value by the usual precedence, left to right.
-pub(super) fn value(tokens: &[Token]) -> Integer {
+pub(super) fn value(tokens: &[Token]) -> BigInt {
     sum(&mut tokens.iter())
 }
 
 /// Reads up to the end or past the bracket that closes.
-fn sum(tokens: &mut std::slice::Iter<Token>) -> Integer {
-    let mut total = Integer::ZERO;
+fn sum(tokens: &mut std::slice::Iter<Token>) -> BigInt {
+    let mut total = BigInt::ZERO;
     let mut term = factor(tokens);
     loop {
         match tokens.next() {
@@ -73,7 +86,7 @@ fn sum(tokens: &mut std::slice::Iter<Token>) -> Integer {
     }
 }
 
-fn factor(tokens: &mut std::slice::Iter<Token>) -> Integer {
+fn factor(tokens: &mut std::slice::Iter<Token>) -> BigInt {
     match tokens.next() {
         Some(Token::Number(number)) => number.clone(),
         Some(Token::Open { negated: true }) => -sum(tokens),
@@ -196,11 +209,11 @@ impl Writer<'_> {
     }
 
     /// A divisor of the dividend, or any number where that is 0.
-    fn divisor(&mut self, dividend: &Integer) -> Token {
-        if *dividend == Integer::ZERO {
+    fn divisor(&mut self, dividend: &BigInt) -> Token {
+        if dividend.is_zero() {
             return Token::Number(self.rng.int(1, self.literals[1]).into());
         }
-        Token::Number(self.rng.choose(&dividend.divisors()).clone())
+        Token::Number(self.rng.choose(&divisors(dividend)).clone())
     }
 
     /// Adds a last number to the bracket that starts there, by plus or minus, that makes its value a divisor of
@@ -209,16 +222,14 @@ impl Writer<'_> {
         &mut self,
         tokens: &mut Vec<Token>,
         bracket: usize,
-        dividend: &Integer,
+        dividend: &BigInt,
         operator: Operator,
     ) {
         let value = value(&tokens[bracket..]);
-        let wanted = if value == Integer::ZERO {
-            Integer::from(1_i64)
+        let wanted = if value.is_zero() {
+            BigInt::one()
         } else {
-            self.rng
-                .choose(&dividend.common_divisor(&value).divisors())
-                .clone()
+            self.rng.choose(&divisors(&dividend.gcd(&value))).clone()
         };
         let negated = tokens[bracket] == Token::Open { negated: true };
         let missing = if negated {
@@ -234,6 +245,26 @@ impl Writer<'_> {
         tokens.pop();
         tokens.extend([Token::Operator(operator), Token::Number(last), Token::Close]);
     }
+}
+
+/// Divisors of the size of a number that is not 0: the small ones up to its square root, each with its
+/// counterpart.
+fn divisors(number: &BigInt) -> Vec<BigInt> {
+    let size = number.abs();
+    let root = size.sqrt().to_u32().unwrap_or(u32::MAX);
+    let mut found = Vec::new();
+    for small in 1..=root.min(MAX_TRIAL_DIVISOR) {
+        let (quotient, rest) = size.div_rem(&small.into());
+        if rest.is_zero() {
+            let small = BigInt::from(small);
+            if small != quotient {
+                found.extend([small, quotient]);
+            } else {
+                found.push(small);
+            }
+        }
+    }
+    found
 }
 
 /// True when the bracket that opens first closes last.
@@ -258,12 +289,12 @@ mod tests {
     use crate::seed::Seed;
 
     /// Every division of an expression must leave nothing; checked apart from `value`.
-    fn check_exact(tokens: &mut std::slice::Iter<Token>) -> Integer {
-        fn factor(tokens: &mut std::slice::Iter<Token>) -> Integer {
+    fn check_exact(tokens: &mut std::slice::Iter<Token>) -> BigInt {
+        fn factor(tokens: &mut std::slice::Iter<Token>) -> BigInt {
             match tokens.next() {
                 Some(Token::Number(number)) => number.clone(),
                 Some(Token::Open { negated }) => {
-                    check_exact(tokens) * Integer::from(if *negated { -1 } else { 1_i64 })
+                    check_exact(tokens) * if *negated { -1 } else { 1 }
                 }
                 other => panic!("{other:?} is no factor"),
             }
@@ -280,16 +311,30 @@ mod tests {
                 Operator::Times => *terms.last_mut().unwrap() *= right,
                 Operator::Divide => {
                     let left = terms.pop().unwrap();
-                    assert_ne!(right, Integer::ZERO);
+                    assert_ne!(right, BigInt::ZERO);
                     let quotient = left.clone() / right.clone();
                     assert_eq!(quotient.clone() * right.clone(), left, "{left} / {right}");
                     terms.push(quotient);
                 }
             }
         }
-        terms
-            .into_iter()
-            .fold(Integer::ZERO, |sum, term| sum + term)
+        terms.into_iter().fold(BigInt::ZERO, |sum, term| sum + term)
+    }
+
+    #[test]
+    fn divisors_come_in_pairs() {
+        let list = |number: BigInt| {
+            let found: Vec<String> = divisors(&number).iter().map(ToString::to_string).collect();
+            found.join(" ")
+        };
+        assert_eq!(list(1.into()), "1");
+        assert_eq!(list((-12).into()), "1 12 2 6 3 4");
+        assert_eq!(list(36.into()), "1 36 2 18 3 12 4 9 6");
+        assert_eq!(list(97.into()), "1 97");
+        let beyond_64_bits = BigInt::from(i64::MAX) * 3;
+        assert!(
+            list(beyond_64_bits).starts_with("1 27670116110564327421 3 9223372036854775807 7 ")
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The rules are reasoning-gym's, to the letter: tags are case sensitive and have no attributes, an
 //! opening tag inside an answer is part of it, and empty tags hold an empty answer.
 
-use super::python::{is_space, strip};
+use super::python_text::{is_space, strip};
 
 /// The text between the last `<answer>` and `</answer>`, without white space around it; `None` without such tags.
 pub fn extract_answer(completion: &str) -> Option<String> {

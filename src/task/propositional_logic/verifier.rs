@@ -2,7 +2,7 @@
 //!
 //! New is what is no tautology, needs all its variables, and is more than some of the premises.
 
-use super::logic::{Atoms, Connective, Formula, Node, Table, entails, negated, whatever};
+use super::formula::{Atoms, Connective, Formula, Node, Table, entails, negated, whatever};
 
 /// Words of all truth tables of a question and an answer that are decided; larger ones are left undecided.
 const MOST_WORDS: usize = 1 << 20;

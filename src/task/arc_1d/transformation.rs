@@ -1,6 +1,6 @@
 //! What each rule makes of a row, or that it says nothing about it.
 
-use super::row::{Row, Run, View, paint};
+use super::pixel_row::{Row, Run, View, paint};
 use super::rule::Kind;
 
 /// The output of a rule that is not mirrored.

@@ -1,7 +1,7 @@
 //! Draws premises that can all hold, and a conclusion that follows from them.
 
 use super::PropositionalLogicConfig;
-use super::logic::{Connective, Table, atom_word, whatever_word};
+use super::formula::{Connective, Table, atom_word, whatever_word};
 use crate::seed::Rng;
 
 /// Draws of a premise that contradicts none before giving up.
@@ -157,7 +157,7 @@ fn draw(
 
 /// A random formula of two variables, or of one, that follows and is new, with the number of its parts.
 ///
-/// For these few forms that is what [`super::judge`] says, but decided without a table being made.
+/// For these few forms that is what [`super::verifier`] says, but decided without a table being made.
 fn conclusion(rng: &mut Rng, count: usize, premises: &Premises) -> Option<(String, usize)> {
     use Connective::{And, Iff, Implies, Or};
     let (a, b) = (

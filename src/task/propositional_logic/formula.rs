@@ -3,7 +3,7 @@
 //! Reading takes linear time and no recursion. `↔`, `→`, `∨`, `∧` bind in this order, the loosest first,
 //! each to the left; whatever is no formula is an atom of that name.
 
-use super::super::python::strip;
+use super::super::python_text::strip;
 use std::collections::HashMap;
 
 /// More atoms than any question has.

@@ -1,0 +1,309 @@
+//! `decimal_arithmetic`: the value of an expression of decimal numbers.
+//!
+//! The answer is the exact value, rounded once. Expressions whose value would be lost by rounding at
+//! every step, as reasoning-gym does it, are not asked.
+
+mod expression;
+mod python_decimal;
+
+use super::integer_expression::Operator;
+use super::question_template::QuestionTemplate;
+use super::{Scoring, Task, python_text, validation};
+use crate::rollout::Question;
+use crate::seed::Seed;
+use bigdecimal::BigDecimal;
+use expression::{
+    Token, combine, exact_value, fraction, random_expression, random_sum, rounded, value_by_steps,
+};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Signed as _;
+use python_decimal::decimal;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::fmt::Write as _;
+
+const NAME: &str = "decimal_arithmetic";
+
+/// Attempts at an expression before a sum is taken.
+const MAX_ATTEMPTS: u32 = 300;
+
+/// Keeps the digits of a number within 64 bits.
+const MAX_PLACES: i64 = 17;
+
+/// How hard the questions are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecimalArithmeticConfig {
+    /// Fewest decimals of a number.
+    pub min_num_decimal_places: i64,
+    /// Most decimals of a number; the answer must be right to as many.
+    pub max_num_decimal_places: i64,
+    /// Fewest numbers of an expression.
+    pub min_terms: i64,
+    /// Most numbers of an expression.
+    pub max_terms: i64,
+    /// Significant digits of the answer, more than `max_num_decimal_places + 1`.
+    pub precision: i64,
+}
+
+impl Default for DecimalArithmeticConfig {
+    fn default() -> Self {
+        Self {
+            min_num_decimal_places: 3,
+            max_num_decimal_places: 3,
+            min_terms: 2,
+            max_terms: 6,
+            precision: 12,
+        }
+    }
+}
+
+impl DecimalArithmeticConfig {
+    /// What each field may hold, in words.
+    pub const RANGES: &[(&str, &str)] = &[
+        ("min_num_decimal_places", "0 to 17"),
+        ("max_num_decimal_places", "min_num_decimal_places to 17"),
+        ("min_terms", "1 to 50"),
+        ("max_terms", "min_terms to 50"),
+        ("precision", "max_num_decimal_places + 2 to 100"),
+    ];
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// Names the first bad field, its value and what is expected.
+    pub fn validate(&self) -> Result<(), String> {
+        let places = [self.min_num_decimal_places, self.max_num_decimal_places];
+        validation::range("num_decimal_places", places, [0, MAX_PLACES])?;
+        validation::range("terms", [self.min_terms, self.max_terms], [1, 50])?;
+        let least = self.max_num_decimal_places + 2;
+        if !(least..=100).contains(&self.precision) {
+            return Err(format!(
+                "precision = {}: expected {least} (max_num_decimal_places + 2) to 100",
+                self.precision
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The task.
+pub struct DecimalArithmetic {
+    config: DecimalArithmeticConfig,
+    scoring: Scoring,
+    template: QuestionTemplate,
+}
+
+impl DecimalArithmetic {
+    /// The task with a valid configuration.
+    pub fn new(config: DecimalArithmeticConfig, scoring: Scoring) -> Self {
+        let c = &config;
+        let difficulty = json!({
+            "decimal_places": [c.min_num_decimal_places, c.max_num_decimal_places],
+            "num_terms": [c.min_terms, c.max_terms],
+        });
+        let template = QuestionTemplate::new(NAME, difficulty);
+        Self {
+            config,
+            scoring,
+            template,
+        }
+    }
+
+    /// The value in plain digits, rounded to the configured precision.
+    fn written(&self, value: &BigRational) -> String {
+        let value = rounded(value, self.config.precision as u64);
+        value.normalized().to_plain_string()
+    }
+
+    /// The exact value of an expression where it, the rounded one and the one rounded step by step agree.
+    fn clear_value(&self, tokens: &[Token]) -> Option<BigRational> {
+        let precision = self.config.precision as u64;
+        let unit = fraction(&BigDecimal::new(
+            1.into(),
+            self.config.max_num_decimal_places,
+        ));
+        let exact = exact_value(tokens)?;
+        let written = fraction(&rounded(&exact, precision));
+        let by_steps = value_by_steps(tokens, precision)?;
+        let agree = |a: &BigRational, b: &BigRational| {
+            let apart = combine(a, Operator::Minus, b);
+            apart.is_some_and(|apart| apart.abs() * BigInt::from(2) <= unit)
+        };
+        let clear = exact.abs() >= unit && agree(&written, &exact) && agree(&by_steps, &written);
+        clear.then_some(exact)
+    }
+}
+
+impl Task for DecimalArithmetic {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn question(&self, seed: Seed) -> Question {
+        let c = &self.config;
+        let mut rng = seed.rng();
+        let terms = rng.int(c.min_terms, c.max_terms);
+        let (tokens, value) = (0..MAX_ATTEMPTS)
+            .find_map(|_| {
+                let mut tokens = Vec::new();
+                random_expression(&mut rng, c, terms, &mut tokens);
+                let value = self.clear_value(&tokens)?;
+                Some((tokens, value))
+            })
+            .unwrap_or_else(|| {
+                let tokens = random_sum(&mut rng, c, terms);
+                let value = exact_value(&tokens).expect("a sum divides by nothing");
+                (tokens, value)
+            });
+        let mut text = format!(
+            "Compute this number, right to {} decimals or better, with a maximum of {} significant digits.\n",
+            c.max_num_decimal_places, c.precision
+        );
+        for token in &tokens {
+            write!(text, "{token}").expect("a String takes any text");
+        }
+        text.push_str(" = ?");
+        let places = tokens.iter().map(|token| match token {
+            Token::Number { places, .. } => *places,
+            _ => 0,
+        });
+        let places = places.max().unwrap_or(0).max(1);
+        self.template.question(
+            text,
+            Some(self.written(&value)),
+            move || json!({"decimal_places": places, "num_terms": terms}),
+        )
+    }
+
+    fn score(&self, question: &Question, answer: &str) -> f64 {
+        let oracle = question.answer.as_deref().and_then(decimal);
+        let places = self.config.max_num_decimal_places;
+        let (candidate, tolerance) = match self.scoring {
+            Scoring::ReasoningGym => (decimal(answer), BigDecimal::new(1.into(), places)),
+            Scoring::Exact => {
+                // The oracle itself may be off by half of its last digit, where it was rounded.
+                let was_rounded =
+                    |oracle: &&BigDecimal| oracle.digits() as i64 >= self.config.precision;
+                let last_digit = oracle.as_ref().filter(was_rounded).map(|oracle| {
+                    BigDecimal::new(1.into(), oracle.fractional_digit_count().max(places + 1))
+                });
+                let half = BigDecimal::new(5.into(), places + 1);
+                (read_minus(answer), half + last_digit.unwrap_or_default())
+            }
+        };
+        let near =
+            |(candidate, oracle): (BigDecimal, BigDecimal)| (candidate - oracle).abs() <= tolerance;
+        f64::from(candidate.zip(oracle).is_some_and(near))
+    }
+}
+
+/// The number that a text says, with a typographic minus or the one of a keyboard.
+fn read_minus(text: &str) -> Option<BigDecimal> {
+    let text = python_text::strip(text);
+    match text.strip_prefix('\u{2212}') {
+        Some(rest) if rest.starts_with(['+', '-']) => None,
+        Some(rest) => decimal(rest).map(|number| -number),
+        None => decimal(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry;
+    use super::*;
+
+    fn task(config: &DecimalArithmeticConfig, scoring: Scoring) -> DecimalArithmetic {
+        assert_eq!(config.validate(), Ok(()));
+        DecimalArithmetic::new(config.clone(), scoring)
+    }
+
+    #[test]
+    fn exact_wants_every_asked_decimal() {
+        let question = |oracle: &str| entry(NAME, Some(oracle), json!({}));
+        let score = |oracle, answer| {
+            let config = DecimalArithmeticConfig::default();
+            let [library, exact] =
+                [Scoring::ReasoningGym, Scoring::Exact].map(|scoring| task(&config, scoring));
+            (
+                library.score(&question(oracle), answer),
+                exact.score(&question(oracle), answer),
+            )
+        };
+        for answer in [
+            "4.86090396050",
+            "4.861",
+            "4.8609",
+            " +4.861\n",
+            "48.609e-1",
+            "4.8609039605",
+        ] {
+            assert_eq!(score("4.86090396050", answer), (1.0, 1.0), "{answer:?}");
+        }
+        for answer in [
+            "4.86",
+            "4.8614039606",
+            "4.862",
+            "5",
+            "",
+            "4.861.",
+            "4.861 4.861",
+            "NaN",
+        ] {
+            assert_eq!(score("4.86090396050", answer).1, 0.0, "{answer:?}");
+        }
+        assert_eq!(score("-1.5", "\u{2212}1.500"), (0.0, 1.0));
+        assert_eq!(score("-1.5", "\u{2212}-1.500").1, 0.0);
+        assert_eq!(score("1.4995", "1.5"), (1.0, 1.0));
+        assert_eq!(score("1.4994", "1.5"), (1.0, 0.0));
+    }
+
+    #[test]
+    fn answers_hold_at_every_setting() {
+        let base = DecimalArithmeticConfig::default();
+        let settings = [
+            base.clone(),
+            DecimalArithmeticConfig {
+                min_num_decimal_places: 5,
+                max_num_decimal_places: 8,
+                min_terms: 5,
+                max_terms: 8,
+                precision: 10,
+            },
+            DecimalArithmeticConfig {
+                max_terms: 50,
+                min_terms: 50,
+                ..base.clone()
+            },
+            DecimalArithmeticConfig {
+                min_num_decimal_places: 0,
+                max_num_decimal_places: 0,
+                precision: 2,
+                ..base.clone()
+            },
+            DecimalArithmeticConfig {
+                min_num_decimal_places: 17,
+                max_num_decimal_places: 17,
+                precision: 19,
+                ..base
+            },
+        ];
+        for config in settings {
+            for seed in 0..60 {
+                let question = task(&config, Scoring::Exact).question(Seed::new(seed));
+                let right = question.answer.as_deref().unwrap();
+                assert_eq!(
+                    task(&config, Scoring::Exact).score(&question, right),
+                    1.0,
+                    "{question:?}"
+                );
+                assert_eq!(
+                    task(&config, Scoring::ReasoningGym).score(&question, right),
+                    1.0,
+                    "{question:?}"
+                );
+            }
+        }
+    }
+}
