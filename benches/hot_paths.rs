@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, generate};
-use sapo::model::weights::{self, Checkpoint};
+use sapo::model::weights::{self, WeightFiles};
 use sapo::model::{Decoder, ModelConfig};
 use sapo::seed::Seed;
 use sapo::swarm::{Selection, draw};
@@ -26,7 +26,7 @@ fn model() -> Decoder {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tiny");
     let config = ModelConfig::load(&dir.join("config.json")).expect("the embedded model is there");
     weights::load(
-        &Checkpoint::open(&dir, &config).expect("the embedded model is whole"),
+        &WeightFiles::open(&dir, &config).expect("the embedded model is whole"),
         &config,
         &Device::flex().autodiff(),
     )

@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use rayon::ThreadPoolBuilder;
 use sapo::experiment::{Base, Experiment};
 use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, UpdateStats, generate};
-use sapo::model::weights::{self, Checkpoint, Dtype};
+use sapo::model::weights::{self, Dtype, WeightFiles};
 use sapo::model::{Decoder, ModelConfig};
 use sapo::seed::Seed;
 use sapo::swarm::Workers;
@@ -268,9 +268,9 @@ fn serve(dir: &Path, name: &str, threads: usize) {
     .expect("JSON");
     let folder = dir.join(name);
     let config = ModelConfig::load(&folder.join("config.json")).expect("the model was made");
-    let checkpoint = Checkpoint::open(&folder, &config).expect("the model was made");
-    let model = weights::load(&checkpoint, &config, &Device::flex().autodiff())
-        .expect("the model was made");
+    let files = WeightFiles::open(&folder, &config).expect("the model was made");
+    let model =
+        weights::load(&files, &config, &Device::flex().autodiff()).expect("the model was made");
     let agent = |index| Agent {
         index,
         model: Some(model.clone().fork(&model.device())),

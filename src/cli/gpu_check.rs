@@ -1,7 +1,7 @@
 //! `sapo gpu-check`: whether a GPU computes what the CPU does, and how long the paper would take on it.
 
 use crate::experiment::{Base, DeviceConfig, DeviceKind, Experiment, rehearse};
-use crate::learn::Agreement;
+use crate::learn::Parity;
 use anyhow::{Context, Result, ensure};
 use std::io::Write;
 use std::path::PathBuf;
@@ -25,6 +25,10 @@ pub(super) struct Args {
 
 /// Largest difference of two logits, and of loss and gradient norm in proportion.
 const TOLERANCE: f64 = 1e-3;
+
+/// Largest distance of the weights after three updates, in proportion to how far they have moved. Adam
+/// divides each gradient by its own size, so the smallest gradients, which are mostly rounding, count too.
+const WEIGHT_TOLERANCE: f64 = 1e-2;
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let mut set = vec![
@@ -56,7 +60,7 @@ fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
         .filter(|p| p.len() < base.room(16))
         .take(8)
         .collect();
-    let found = Agreement::of(models, &prompts, &experiment.train);
+    let found = Parity::of(models, &prompts, &experiment.train);
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -82,6 +86,12 @@ fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
         writeln!(out, "  {what:<31} {a:.6} and {b:.6}")?;
         close &= (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
     }
+    writeln!(
+        out,
+        "  weights after three updates     {:.1e} of their move apart",
+        found.weights
+    )?;
+    close &= found.weights <= WEIGHT_TOLERANCE;
     ensure!(
         close,
         "the two do not agree: expected the same tokens and differences up to {TOLERANCE}"

@@ -2,7 +2,7 @@
 
 use super::device::Device;
 use super::hub;
-use crate::model::weights::{self, Checkpoint, Dtype};
+use crate::model::weights::{self, Dtype, WeightFiles};
 use crate::model::{Decoder, ModelConfig};
 use crate::policy::Language;
 use crate::seed::Seed;
@@ -21,7 +21,7 @@ pub struct Base {
     /// Ids that end a completion.
     pub eos: Vec<u32>,
     /// `None` for random weights.
-    checkpoint: Option<Checkpoint>,
+    files: Option<WeightFiles>,
 }
 
 /// What a saved model takes over from the folder that it comes from, where there is such a file.
@@ -53,8 +53,8 @@ impl Base {
                 dir.display()
             );
         }
-        let checkpoint = Some(Checkpoint::open(dir, &base.config)?);
-        Ok(Self { checkpoint, ..base })
+        let files = Some(WeightFiles::open(dir, &base.config)?);
+        Ok(Self { files, ..base })
     }
 
     /// The tokenizer of a folder with random weights in the shape of a `config.json` from elsewhere.
@@ -92,7 +92,7 @@ impl Base {
             config,
             tokenizer: Arc::new(tokenizer),
             eos,
-            checkpoint: None,
+            files: None,
         })
     }
 
@@ -101,8 +101,8 @@ impl Base {
     /// # Errors
     /// Names the tensor, what was found and what was expected.
     pub fn weights(&self, device: &Device) -> Result<Decoder> {
-        match &self.checkpoint {
-            Some(checkpoint) => Ok(weights::load(checkpoint, &self.config, device)?),
+        match &self.files {
+            Some(files) => Ok(weights::load(files, &self.config, device)?),
             None => Ok(weights::random(
                 &self.config,
                 Seed::new(0).child("weights", 0),
@@ -144,8 +144,8 @@ impl Base {
             std::fs::copy(self.dir.join(name), &to)
                 .with_context(|| format!("{}: cannot be written", to.display()))?;
         }
-        match &self.checkpoint {
-            Some(checkpoint) => weights::save(model, dir, |tensor| checkpoint.dtype(tensor))?,
+        match &self.files {
+            Some(files) => weights::save(model, dir, |tensor| files.dtype(tensor))?,
             None => {
                 weights::save(model, dir, |_| Dtype::F32)?;
                 self.config.save(dir)?;

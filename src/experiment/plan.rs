@@ -3,6 +3,7 @@
 use super::base::Base;
 use super::config::{Dtype, Experiment, Overlong};
 use super::models::Models;
+use crate::kernels::{ActivationTensors, activation_tensors};
 use crate::learn::logits_alive;
 use crate::swarm::{Mix, Tasks};
 use anyhow::{Result, anyhow, ensure};
@@ -67,7 +68,7 @@ impl Plan {
     /// When a model folder cannot be used or prompts do not fit the model.
     pub fn new(experiment: &Experiment, threads: usize) -> Result<Self> {
         let models = Models::open(experiment)?;
-        experiment.device.open()?;
+        let kept = activation_tensors(&experiment.device.open()?);
         let tasks = experiment.tasks().map_err(|problem| anyhow!(problem))?;
         let mut prompts = Prompts::default();
         for base in models.bases() {
@@ -90,7 +91,7 @@ impl Plan {
                 .collect(),
             device: experiment.device.describe(),
             threads,
-            memory: memory(experiment, &models, prompts.longest, threads),
+            memory: memory(experiment, &models, prompts.longest, threads, kept),
             available: experiment.device.memory(),
         })
     }
@@ -159,7 +160,13 @@ impl Prompts {
 }
 
 /// Four bytes a number. Reckoned in floating point, where absurd sizes only give absurd numbers.
-fn memory(experiment: &Experiment, models: &Models, prompt: usize, threads: usize) -> Memory {
+fn memory(
+    experiment: &Experiment,
+    models: &Models,
+    prompt: usize,
+    threads: usize,
+    kept: ActivationTensors,
+) -> Memory {
     const FLOAT: f64 = 4.0;
     let agents = experiment.swarm.agents;
     let at_work = threads.min(agents) as f64;
@@ -179,7 +186,7 @@ fn memory(experiment: &Experiment, models: &Models, prompt: usize, threads: usiz
         cache: most(&|base| half * parameters(base) + keys(experiment, base, prompt))
             * FLOAT
             * at_work,
-        activations: most(&|base| activations(experiment, base, prompt)) * FLOAT * at_work,
+        activations: most(&|base| activations(experiment, base, prompt, kept)) * FLOAT * at_work,
     }
 }
 
@@ -204,7 +211,12 @@ fn keys(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
 
 /// Numbers that the backward pass of one micro-batch keeps: by the tensors a token and layer, of one
 /// layer and the inputs of the others where they are computed again; and a slice of logits.
-fn activations(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
+fn activations(
+    experiment: &Experiment,
+    base: &Base,
+    prompt: usize,
+    tensors: ActivationTensors,
+) -> f64 {
     let (config, number) = (&base.config, |n: usize| n as f64);
     let group = number(experiment.generate.num_generations);
     let (prompt, completion) = (
@@ -224,20 +236,15 @@ fn activations(experiment: &Experiment, base: &Base, prompt: usize) -> f64 {
         number(config.hidden_size),
     );
     let scores = heads * (rows * completion * (prompt + completion) + prompts * prompt * prompt);
-    // tensors as wide as the hidden states and as the feed-forward part, copies of scores and of logits
-    let [hiddens, wides, scored, logits] = if experiment.device.is_flex() {
-        [8.0, 4.0, 0.0, 2.0]
-    } else {
-        [14.0, 6.0, 4.0, 4.0]
-    };
-    let wide = hiddens * hidden + wides * number(config.intermediate_size);
-    let layer = tokens * wide + scored * scores;
+    let wide = tensors.hidden * hidden + tensors.feed_forward * number(config.intermediate_size);
+    let layer = tokens * wide + tensors.scores * scores;
     let kept = if experiment.train.gradient_checkpointing {
         layers * tokens * hidden + layer
     } else {
         layers * layer
     };
-    kept + logits * logits_alive(rows * completion, config.vocab_size)
+    let longest = experiment.generate.max_completion_length;
+    kept + tensors.logits * logits_alive(rows * completion, longest, config.vocab_size)
 }
 
 impl fmt::Display for Plan {

@@ -4,11 +4,11 @@
 //! f32. A tensor is made or written at a time.
 
 use super::attention::Attention;
-pub use super::checkpoint::{Checkpoint, Error};
-use super::checkpoint::{FILE, to_bytes};
 use super::config::ModelConfig;
 use super::decoder::{Decoder, Layer, Mlp};
-use super::moments::write_error;
+pub use super::weight_error::Error;
+pub use super::weight_files::WeightFiles;
+use super::weight_files::{FILE, to_bytes};
 use crate::seed::Seed;
 use burn::module::{Param, ParamId};
 use burn::nn::{Linear, RmsNorm};
@@ -24,14 +24,8 @@ use std::path::Path;
 ///
 /// # Errors
 /// Names the file and the tensor, what was found and what was expected.
-pub fn load(
-    checkpoint: &Checkpoint,
-    config: &ModelConfig,
-    device: &Device,
-) -> Result<Decoder, Error> {
-    build(config, device, |name, _, turned| {
-        checkpoint.read(name, turned)
-    })
+pub fn load(files: &WeightFiles, config: &ModelConfig, device: &Device) -> Result<Decoder, Error> {
+    build(config, device, |name, _, turned| files.read(name, turned))
 }
 
 /// A decoder with random weights: projections and embedding normal with a variance of one over
@@ -179,7 +173,8 @@ pub fn save(decoder: &Decoder, dir: &Path, dtype: impl Fn(&str) -> Dtype) -> Res
         };
         (name, stored)
     });
-    safetensors::serialize_to_file(stored, Some(metadata), &file).map_err(|e| write_error(&file, e))
+    safetensors::serialize_to_file(stored, Some(metadata), &file)
+        .map_err(|e| Error::of_writing(&file, e))
 }
 
 /// A tensor on its way to a file: read from the device when it is its turn.
@@ -217,7 +212,7 @@ pub(crate) enum Named<'a> {
 
 impl Named<'_> {
     /// The name of its parameter within the program.
-    pub(super) fn id(&self) -> ParamId {
+    pub(crate) fn id(&self) -> ParamId {
         match self {
             Self::Vector(param) => param.id,
             Self::Matrix(param) | Self::Projection(param) => param.id,

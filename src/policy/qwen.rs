@@ -5,8 +5,9 @@
 
 use super::{Decoding, Policy, TrainConfig, TrainingRollout, UpdateStats};
 use crate::learn::{Example, Optimizer, Update, generate};
-use crate::model::weights::{self, Checkpoint, Dtype};
-use crate::model::{Decoder, ModelConfig, moments};
+use crate::model::optimizer_state::OptimizerState;
+use crate::model::weights::{self, Dtype, WeightFiles};
+use crate::model::{Decoder, ModelConfig};
 use crate::rollout::{Completion, FinishReason, Question};
 use crate::seed::Seed;
 use crate::tokenizer::Tokenizer;
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The file of what Adam remembers.
-const MOMENTS: &str = "adam.safetensors";
+const OPTIMIZER_STATE: &str = "adam.safetensors";
 
 /// How a policy reads and writes text.
 #[derive(Clone)]
@@ -200,15 +201,16 @@ impl Policy for QwenPolicy {
 
     fn save(&self, dir: &Path) -> Result<(), weights::Error> {
         weights::save(self.model(), dir, |_| Dtype::F32)?;
-        let (steps, moments) = (self.optimizer.steps(), self.optimizer.moments());
-        moments::save(&dir.join(MOMENTS), self.model(), steps, moments)
+        let state = self.optimizer.state();
+        state.save(&dir.join(OPTIMIZER_STATE), self.model())
     }
 
     fn restore(&mut self, dir: &Path) -> Result<(), weights::Error> {
         let device = self.model().device();
-        let model = weights::load(&Checkpoint::open(dir, &self.shape)?, &self.shape, &device)?;
-        let (steps, moments) = moments::load(&dir.join(MOMENTS), &model, &device.clone().inner())?;
-        self.optimizer.resume(steps, moments);
+        let model = weights::load(&WeightFiles::open(dir, &self.shape)?, &self.shape, &device)?;
+        let file = dir.join(OPTIMIZER_STATE);
+        let state = OptimizerState::load(&file, &model, &device.clone().inner())?;
+        self.optimizer.resume(state);
         self.model = Some(model);
         Ok(())
     }

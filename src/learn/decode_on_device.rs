@@ -1,11 +1,11 @@
 //! Choosing tokens from a large vocabulary without taking its logits off the device.
 //!
-//! The weights of a row are summed in blocks where they are; the host draws a block by its sum, and only
-//! that block's logits follow. The token is the one that [`choose`](super::decode::choose) would take, but
+//! The exponentials of a row are summed in blocks where they are; the host picks a block by its sum, and
+//! only that block's logits follow. The token is the one that [`choose`](super::decode::choose) would take, but
 //! for the rounding of the sums.
 
 use super::decode::{Decoding, pick};
-use crate::model::indices;
+use crate::kernels::indices;
 use crate::rollout::Token;
 use burn::tensor::Tensor;
 
@@ -39,9 +39,9 @@ pub(super) fn choose_all(
     let (blocks, device) = (vocab / block, logits.device());
     let largest = logits.clone().max_dim(1);
     let scaled = (logits - largest) / decoding.logprob_temperature(); // [rows, vocab], at most 0
-    let weights = scaled.clone().exp();
-    let moments = (weights.clone() * scaled.clone()).sum_dim(1); // [rows, 1]
-    let sums = weights
+    let exps = scaled.clone().exp();
+    let moments = (exps.clone() * scaled.clone()).sum_dim(1); // [rows, 1]
+    let sums = exps
         .reshape([rows, blocks, block])
         .sum_dim(2)
         .reshape([rows, blocks]);
@@ -55,8 +55,8 @@ pub(super) fn choose_all(
     let greedy = (decoding.temperature == 0.0).then(|| scaled.clone().argmax(1).into_data());
     let greedy: Option<Vec<usize>> =
         greedy.map(|ids| ids.iter::<i64>().map(|id| id as usize).collect());
-    // the block of each row, and how much of the total lies before what is picked within it
-    let drawn = |row: usize| {
+    // the block of each row, and how much of the total is left for the pick within it
+    let picked = |row: usize| {
         let sums = &numbers[row][..blocks];
         let chosen = pick(sums, 0..blocks, totals[row], uniforms[row]);
         let before: f64 = sums[..chosen].iter().map(|&w| f64::from(w)).sum();
@@ -64,7 +64,7 @@ pub(super) fn choose_all(
     };
     let places: Vec<(usize, f64)> = match &greedy {
         Some(ids) => ids.iter().map(|id| (id / block, 0.0)).collect(),
-        None => (0..rows).map(drawn).collect(),
+        None => (0..rows).map(picked).collect(),
     };
     let wanted: Vec<usize> = places
         .iter()
@@ -81,9 +81,9 @@ pub(super) fn choose_all(
         let within = match &greedy {
             Some(ids) => ids[row] % block,
             None => {
-                let weights: Vec<f32> = near.iter().map(|z| z.exp()).collect();
-                let sum: f64 = weights.iter().map(|&w| f64::from(w)).sum();
-                pick(&weights, 0..block, sum, (rest / sum).clamp(0.0, 1.0))
+                let exps: Vec<f32> = near.iter().map(|z| z.exp()).collect();
+                let sum: f64 = exps.iter().map(|&w| f64::from(w)).sum();
+                pick(&exps, 0..block, sum, (rest / sum).clamp(0.0, 1.0))
             }
         };
         let log_total = totals[row].ln();
