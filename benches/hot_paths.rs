@@ -73,25 +73,25 @@ fn examples() -> Vec<Example> {
 
 fn hot_paths(c: &mut Criterion) {
     let model = model();
-    let plain = model.valid();
+    let inference = model.valid();
     let prompts = prompts();
     let rows: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     c.bench_function("prefill 8 x 40", |b| {
-        b.iter(|| black_box(plain.start(&rows, GROUP, 2)))
+        b.iter(|| black_box(inference.start(&rows, GROUP, 2)))
     });
 
     let last = vec![5; PROMPTS * GROUP];
     c.bench_function("decode step, 64 rows", |b| {
         b.iter_batched(
-            || plain.start(&rows, GROUP, 2),
-            |mut cache| plain.step(&last, &mut cache).into_data(),
+            || inference.start(&rows, GROUP, 2),
+            |mut cache| inference.step(&last, &mut cache).into_data(),
             BatchSize::SmallInput,
         );
     });
     c.bench_function("generate 64 x 16", |b| {
         b.iter(|| {
             generate(
-                &plain,
+                &inference,
                 &prompts,
                 GROUP,
                 &decoding(COMPLETION_TOKENS),

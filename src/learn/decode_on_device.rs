@@ -141,7 +141,7 @@ mod tests {
         }
         assert!(
             same >= 40 * rows - 1,
-            "{same}: only a draw on the edge between two tokens may differ"
+            "{same}: only a pick on the edge between two tokens may differ"
         );
     }
 

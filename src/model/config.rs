@@ -141,10 +141,10 @@ impl ModelConfig {
             );
         }
         let scaling = &self.rope_scaling;
-        let plain = ["rope_type", "type"]
+        let unscaled = ["rope_type", "type"]
             .iter()
             .any(|key| scaling[key] == "default");
-        if !scaling.is_null() && !plain {
+        if !scaling.is_null() && !unscaled {
             return refuse("rope_scaling", scaling.to_string(), "null");
         }
         if let Some(rope) = self
@@ -245,7 +245,7 @@ impl ModelConfig {
             .unwrap_or(0.0)
     }
 
-    /// Width of one head; where the file has none, that of transformers: 128 for Qwen3, the share of
+    /// Width of one head; where the file has none, that of transformers: 128 for Qwen3, a fraction of
     /// the hidden size for Qwen2.
     pub fn head_dim(&self) -> usize {
         let usual = if self.has_head_norms() {
@@ -297,7 +297,7 @@ impl ModelConfig {
             .sum()
     }
 
-    /// Name and shape of every tensor of the checkpoint, in Hugging Face's layout.
+    /// Name and shape of every tensor of the model, in Hugging Face's layout.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let (hidden, inner) = (self.hidden_size, self.intermediate_size);
         let (q, kv) = (

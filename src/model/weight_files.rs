@@ -184,7 +184,7 @@ impl WeightFiles {
         self.find(name).map_or(Dtype::F32, |(_, info)| info.dtype)
     }
 
-    /// The values of a tensor, of a matrix `[rows, columns]` turned to `[columns, rows]` where wanted.
+    /// The values of a tensor, of a matrix `[rows, columns]` transposed to `[columns, rows]` where wanted.
     ///
     /// # Errors
     /// When the file cannot be read or a value is not finite.
@@ -301,12 +301,12 @@ fn weight_map(index: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>, Err
     })?;
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (tensor, file) in map {
-        let plain = file.as_str().filter(|file| {
+        let name = file.as_str().filter(|file| {
             Path::new(file)
                 .file_name()
                 .is_some_and(|name| name == *file)
         });
-        let file = plain.ok_or_else(|| {
+        let file = name.ok_or_else(|| {
             wrong(format!(
                 "tensor `{tensor}`: found {file}, expected the name of a file"
             ))

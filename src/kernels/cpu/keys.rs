@@ -14,7 +14,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Head `head` of the rows `range` of matrices that have `dim` columns a head.
+    /// Head `head` of the rows `range` of matrices that have `dim` columns per head.
     pub(super) fn new(
         keys: &[f32],
         values: &[f32],
@@ -66,8 +66,8 @@ pub(super) fn gathered(
     out
 }
 
-/// Turns scores into probabilities: those seen by a row are `seen[0]` of the first `split` columns and `seen[1]` of the
-/// others; all else becomes 0. Returns the logarithm of their denominator.
+/// Turns the scores of a row into probabilities. It sees the first `seen[0]` of the first `split` columns
+/// and the first `seen[1]` of the others; all else becomes 0. Returns the logarithm of their denominator.
 #[inline(always)]
 pub(super) fn softmax(row: &mut [f32], split: usize, seen: [usize; 2]) -> f32 {
     let (prompt, own) = row.split_at_mut(split);

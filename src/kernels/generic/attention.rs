@@ -13,7 +13,7 @@ use std::ops::Range;
 /// key still has a finite softmax and a finite gradient.
 pub(in crate::kernels) const HIDDEN: f32 = -1e30;
 
-/// Keys and values of prompts, a block each.
+/// Keys and values of prompts, one block each.
 #[derive(Clone, Debug)]
 pub(in crate::kernels) struct Prefix {
     /// `[blocks, kv_heads, prompt, head_dim]`

@@ -122,7 +122,7 @@ fn what_is_no_number_is_not_hidden() {
 
 #[test]
 fn loss_of_every_type_by_hand() {
-    // one step a round: every ratio is 1, so the loss is minus the weighted sum of advantages
+    // one step per round: every ratio is 1, so the loss is minus the scaled sum of advantages
     let all = [example(1, 3, 11, 2, 1.0), example(1, 3, 12, 8, -0.5)];
     let model = model(true);
     for (loss_type, expected) in [
