@@ -243,17 +243,8 @@ fn both_caches_find_the_same_while_rows_end() {
     };
     let mut caches = [new(), with_generic(new)];
     let mut living: Vec<usize> = (0..9).collect();
-    for (step, ended) in [
-        vec![],
-        vec![0, 4],
-        vec![1, 5],
-        vec![],
-        vec![2, 6, 7],
-        vec![3],
-    ]
-    .iter()
-    .enumerate()
-    {
+    let ended: [&[usize]; 6] = [&[], &[0, 4], &[1, 5], &[], &[2, 6, 7], &[3]];
+    for (step, ended) in ended.iter().enumerate() {
         let kept: Vec<usize> = (0..living.len())
             .filter(|&i| !ended.contains(&living[i]))
             .collect();

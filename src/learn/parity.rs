@@ -49,7 +49,7 @@ impl Parity {
             .map(|model| ids(model, prompts, 1, &decoding).concat());
         let pairs = greedy[0].iter().zip(&greedy[1]);
         let same = pairs.filter(|(a, b)| a == b).count();
-        let examples = examples(&inference[0], prompts, decoding);
+        let examples = examples(&inference[0], prompts, &decoding);
         let before = values(&inference[0]);
         let [a, b] = models.map(|model| updated(model, &examples, config));
         let pair = |of: fn(&UpdateStats) -> Option<f64>| {
@@ -85,10 +85,10 @@ fn ids(model: &Decoder, prompts: &[Vec<u32>], n: usize, decoding: &Decoding) -> 
 }
 
 /// Completions of the model itself with made-up advantages.
-pub(super) fn examples(model: &Decoder, prompts: &[Vec<u32>], decoding: Decoding) -> Vec<Example> {
+pub(super) fn examples(model: &Decoder, prompts: &[Vec<u32>], decoding: &Decoding) -> Vec<Example> {
     let warm = Decoding {
         temperature: 1.0,
-        ..decoding
+        ..decoding.clone()
     };
     let example = |(row, completion): (usize, Vec<u32>)| Example {
         prompt: prompts[row / 4].clone(),

@@ -188,7 +188,7 @@ impl WeightFiles {
     ///
     /// # Errors
     /// When the file cannot be read or a value is not finite.
-    pub(super) fn read(&self, name: &str, turned: bool) -> Result<Vec<f32>, Error> {
+    pub(super) fn read(&self, name: &str, transposed: bool) -> Result<Vec<f32>, Error> {
         let (shard, info) = self.find(name).expect("checked when the folder was opened");
         let failed = |cause| Error::Read {
             file: shard.path.clone(),
@@ -199,7 +199,7 @@ impl WeightFiles {
             .map_err(failed)?;
         let width = width(info.dtype).expect("checked when the folder was opened");
         let [rows, columns] = match info.shape[..] {
-            [rows, columns] if turned => [rows, columns],
+            [rows, columns] if transposed => [rows, columns],
             _ => [info.shape.iter().product(), 1],
         };
         let mut values = vec![0.0; rows * columns];

@@ -33,7 +33,7 @@ fn whole_updates_are_the_same_with_either_kernel() {
             top_p: 1.0,
             max_completion_length: 16,
         };
-        let make = || examples(&model.valid(), &prompts, greedy.clone());
+        let make = || examples(&model.valid(), &prompts, &greedy);
         let completions = make();
         assert_eq!(
             completions,
