@@ -104,3 +104,20 @@ fn slices(
         Some(slice)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_hold_whole_completions() {
+        let all = [(0, 0..1), (2, 1..4), (1, 4..6), (3, 6..7)];
+        let lengths = |tokens: usize| slices(&all, tokens).map(<[_]>::len).collect::<Vec<_>>();
+        assert_eq!(lengths(1), [1, 1, 1, 1]);
+        assert_eq!(lengths(2), [2, 1, 1]);
+        assert_eq!(lengths(4), [2, 2]);
+        assert_eq!(lengths(5), [3, 1]);
+        assert_eq!(lengths(100), [4]);
+        assert_eq!(slices(&[], 2).count(), 0);
+    }
+}
