@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, generate};
-use sapo::model::weights::{self, Checkpoint};
+use sapo::model::weights::{self, WeightFiles};
 use sapo::model::{Decoder, ModelConfig};
 use sapo::rollout::AgentId;
 use sapo::seed::Seed;
@@ -27,7 +27,7 @@ fn model() -> Decoder {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tiny");
     let config = ModelConfig::load(&dir.join("config.json")).expect("the embedded model is there");
     weights::load(
-        &Checkpoint::open(&dir, &config).expect("the embedded model is whole"),
+        &WeightFiles::open(&dir, &config).expect("the embedded model is whole"),
         &config,
         &Device::flex().autodiff(),
     )
@@ -74,25 +74,25 @@ fn examples() -> Vec<Example> {
 
 fn hot_paths(c: &mut Criterion) {
     let model = model();
-    let plain = model.valid();
+    let inference = model.valid();
     let prompts = prompts();
     let rows: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     c.bench_function("prefill 8 x 40", |b| {
-        b.iter(|| black_box(plain.start(&rows, GROUP, 2)))
+        b.iter(|| black_box(inference.start(&rows, GROUP, 2)))
     });
 
     let last = vec![5; PROMPTS * GROUP];
     c.bench_function("decode step, 64 rows", |b| {
         b.iter_batched(
-            || plain.start(&rows, GROUP, 2),
-            |mut cache| plain.step(&last, &mut cache).into_data(),
+            || inference.start(&rows, GROUP, 2),
+            |mut cache| inference.step(&last, &mut cache).into_data(),
             BatchSize::SmallInput,
         );
     });
     c.bench_function("generate 64 x 16", |b| {
         b.iter(|| {
             generate(
-                &plain,
+                &inference,
                 &prompts,
                 GROUP,
                 &decoding(COMPLETION_TOKENS),

@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use rayon::ThreadPoolBuilder;
 use sapo::experiment::{Experiment, Models};
 use sapo::learn::{Decoding, Example, Optimizer, TrainConfig, Update, UpdateStats, generate};
-use sapo::model::weights::{self, Checkpoint, Dtype};
+use sapo::model::weights::{self, Dtype, WeightFiles};
 use sapo::model::{Decoder, ModelConfig};
 use sapo::seed::Seed;
 use sapo::swarm::Workers;
@@ -22,7 +22,7 @@ use std::time::Instant;
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Completions a prompt.
+/// Completions per prompt.
 const GROUP: usize = 8;
 
 /// What both sides work on.
@@ -30,13 +30,13 @@ const GROUP: usize = 8;
 struct Work {
     /// Of each agent, the prompts of its groups.
     prompts: Vec<Vec<Vec<u32>>>,
-    /// Of each agent, the completions to train on, a group a prompt.
+    /// Of each agent, the completions to train on, one group per prompt.
     completions: Vec<Vec<Vec<Vec<u32>>>>,
     /// Of each agent and group, whether it carries a signal in a round.
     signal: Vec<Vec<bool>>,
     /// Ends a completion.
     eos: u32,
-    /// Tokens a row when generation is timed alone, and at most in a round.
+    /// Tokens per row when generation is timed alone, and at most in a round.
     length: usize,
     longest: usize,
     learning_rate: f64,
@@ -268,9 +268,9 @@ fn serve(dir: &Path, name: &str, threads: usize) {
     .expect("JSON");
     let folder = dir.join(name);
     let config = ModelConfig::load(&folder.join("config.json")).expect("the model was made");
-    let checkpoint = Checkpoint::open(&folder, &config).expect("the model was made");
-    let model = weights::load(&checkpoint, &config, &Device::flex().autodiff())
-        .expect("the model was made");
+    let files = WeightFiles::open(&folder, &config).expect("the model was made");
+    let model =
+        weights::load(&files, &config, &Device::flex().autodiff()).expect("the model was made");
     let agent = |index| Agent {
         index,
         model: Some(model.clone().fork(&model.device())),

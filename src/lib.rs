@@ -9,7 +9,8 @@
 //! | [`rollout`] | question, completion, rollout; advantages |
 //! | [`task`] | questions and their verifiers |
 //! | [`tokenizer`] | text to tokens, the chat template |
-//! | [`model`] | the decoder, its cache, its weights |
+//! | [`kernels`] | tensor operations, those of the CPU and those of every other device |
+//! | [`model`] | the decoder and its weights |
 //! | [`learn`] | generation and the update |
 //! | [`member`] | who answers and learns, seen without tensors |
 //! | [`reward`] | what an agent finds good |
@@ -28,14 +29,15 @@
 //! on that and all of its own; and a row of the record says what happened.
 //!
 //! Dimensions of tensors: `tokens` (those of all prompts and rows of a batch one after the other, without padding;
-//! of a loss, the completion tokens alone), `rows`, `heads`, `kv_heads`, `share` (query heads a key head), `head_dim`,
-//! `hidden`, `vocab`; where attention runs over padded blocks, `blocks` (rows with one prompt), `group` (rows a block)
-//! and `seq` (tokens a row).
+//! of a loss, the completion tokens alone), `rows`, `heads`, `kv_heads`, `heads_per_kv` (query heads per key head), `head_dim`,
+//! `hidden`, `vocab`; where attention runs over padded blocks, `blocks` (rows with one prompt), `group` (rows per block)
+//! and `seq` (tokens per row).
 
 pub mod bus;
 pub mod cli;
 pub mod experiment;
 pub mod kept_rollouts;
+pub mod kernels;
 pub mod learn;
 pub mod member;
 pub mod model;

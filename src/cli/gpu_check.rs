@@ -2,7 +2,7 @@
 
 use super::experiment_args::overrides;
 use crate::experiment::{Benchmark, DeviceConfig, DeviceKind, Experiment, Models};
-use crate::learn::Agreement;
+use crate::learn::Parity;
 use anyhow::{Context, Result, ensure};
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,6 +27,10 @@ pub(super) struct Args {
 /// Largest difference of two logits, and of loss and gradient norm in proportion.
 const TOLERANCE: f64 = 1e-3;
 
+/// Largest distance of the weights after three updates, in proportion to how far they have moved. Adam
+/// divides each gradient by its own size, so the smallest gradients, which are mostly rounding, count too.
+const WEIGHT_TOLERANCE: f64 = 1e-2;
+
 pub(super) fn run(args: &Args) -> Result<()> {
     let mut set = vec![
         format!("model.path={:?}", args.model),
@@ -39,24 +43,24 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
-    let base = Models::folder(&args.model)?;
+    let folder = Models::folder(&args.model)?;
     let (cpu, other) = (
         DeviceConfig::of(DeviceKind::Cpu).open()?,
         experiment.file.device.open()?,
     );
-    let models = [base.weights(&cpu)?, base.weights(&other)?];
+    let models = [folder.weights(&cpu)?, folder.weights(&other)?];
     let arm = &experiment.largest().resolved;
     let prompts: Vec<Vec<u32>> = arm
         .tasks
         .some_questions(8)
-        .map(|q| base.tokenizer.prompt(None, &q.text))
+        .map(|q| folder.tokenizer.prompt(None, &q.text))
         .collect::<Result<_, _>>()?;
     let prompts: Vec<Vec<u32>> = prompts
         .into_iter()
-        .filter(|p| p.len() < base.room(16))
+        .filter(|p| p.len() < folder.room(16))
         .take(8)
         .collect();
-    let found = Agreement::of(models, &prompts, &arm.keys.train);
+    let found = Parity::of(models, &prompts, &arm.keys.train);
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -82,6 +86,12 @@ fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
         writeln!(out, "  {what:<31} {a:.6} and {b:.6}")?;
         close &= (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
     }
+    writeln!(
+        out,
+        "  weights after three updates     {:.1e} of their move apart",
+        found.weights
+    )?;
+    close &= found.weights <= WEIGHT_TOLERANCE;
     ensure!(
         close,
         "the two do not agree: expected the same tokens and differences up to {TOLERANCE}"

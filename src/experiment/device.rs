@@ -73,11 +73,6 @@ impl DeviceConfig {
         self.resolved() == DeviceKind::Cuda
     }
 
-    /// True where the operations of `model/host` are at home, which keep less for the backward pass.
-    pub fn is_flex(&self) -> bool {
-        matches!(self.resolved(), DeviceKind::Auto | DeviceKind::Cpu)
-    }
-
     /// Its memory in bytes, where it is known.
     pub fn memory(&self) -> Option<f64> {
         let given = self.memory_gib.map(|gib| gib * f64::from(1 << 30));

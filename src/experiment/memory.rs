@@ -3,6 +3,7 @@
 use super::config::Dtype;
 use super::models::Models;
 use super::resolved::Resolved;
+use crate::kernels::ActivationTensors;
 use crate::learn::logits_alive;
 use crate::member::ModelFolder;
 use anyhow::{Result, bail};
@@ -29,7 +30,13 @@ pub struct Memory {
 impl Memory {
     /// Of an arm whose longest prompt has so many tokens, with so many agents at work at a time.
     /// Reckoned in floating point, where absurd sizes only give absurd numbers.
-    pub(super) fn of(arm: &Resolved, models: &Models, prompt: usize, threads: usize) -> Self {
+    pub(super) fn of(
+        arm: &Resolved,
+        models: &Models,
+        prompt: usize,
+        threads: usize,
+        tensors: ActivationTensors,
+    ) -> Self {
         let agents = arm.keys.swarm.agents;
         let at_work = threads.min(agents) as f64;
         let parameters = |folder: &ModelFolder| folder.config.parameters() as f64;
@@ -51,7 +58,9 @@ impl Memory {
             gradients: most(&parameters) * FLOAT * at_work,
             optimizer: 2.0 * of_agents * FLOAT,
             cache: most(&cache) * FLOAT * at_work,
-            activations: most(&|folder| activations(arm, folder, prompt)) * FLOAT * at_work,
+            activations: most(&|folder| activations(arm, folder, prompt, tensors))
+                * FLOAT
+                * at_work,
         }
     }
 
@@ -120,7 +129,12 @@ fn keys(arm: &Resolved, folder: &ModelFolder, prompt: usize) -> f64 {
 
 /// Numbers that the backward pass of one micro-batch keeps: by the tensors per token and layer, of one
 /// layer and the inputs of the others where they are computed again; and a slice of logits.
-fn activations(arm: &Resolved, folder: &ModelFolder, prompt: usize) -> f64 {
+fn activations(
+    arm: &Resolved,
+    folder: &ModelFolder,
+    prompt: usize,
+    tensors: ActivationTensors,
+) -> f64 {
     let (config, keys, number) = (&folder.config, &arm.keys, |n: usize| n as f64);
     let group = number(keys.generate.num_generations);
     let (prompt, completion) = (number(prompt), number(keys.generate.max_completion_length));
@@ -135,16 +149,12 @@ fn activations(arm: &Resolved, folder: &ModelFolder, prompt: usize) -> f64 {
     let hidden = number(config.hidden_size);
     let pairs = rows * completion * (prompt + completion) + prompts * prompt * prompt;
     let scores = number(config.num_attention_heads) * pairs;
-    // tensors as wide as the hidden states and as the feed-forward part, copies of scores and of logits
-    let [hiddens, wides, scored, logits] = match keys.device.is_flex() {
-        true => [8.0, 4.0, 0.0, 2.0],
-        false => [14.0, 6.0, 4.0, 4.0],
-    };
-    let wide = hiddens * hidden + wides * number(config.intermediate_size);
-    let layer = tokens * wide + scored * scores;
+    let wide = tensors.hidden * hidden + tensors.feed_forward * number(config.intermediate_size);
+    let layer = tokens * wide + tensors.scores * scores;
     let kept = match keys.train.gradient_checkpointing {
         true => layers * tokens * hidden + layer,
         false => layers * layer,
     };
-    kept + logits * logits_alive(rows * completion, config.vocab_size)
+    let longest = keys.generate.max_completion_length;
+    kept + tensors.logits * logits_alive(rows * completion, longest, config.vocab_size)
 }

@@ -5,6 +5,7 @@ use super::config::Overlong;
 use super::memory::{Memory, size};
 use super::models::{Models, max_prompt_length};
 use super::resolved::Resolved;
+use crate::kernels::activation_tensors;
 use crate::member::ModelFolder;
 use anyhow::{Context, Result, ensure};
 use std::fmt;
@@ -57,9 +58,10 @@ impl Plan {
     /// When the device cannot be used or prompts do not fit a model.
     pub fn new(experiment: &Experiment, models: &Models, threads: usize) -> Result<Self> {
         let device = &experiment.file.device;
-        device.open()?;
+        let tensors = activation_tensors(&device.open()?);
         let prompts = Prompts::of(experiment, models)?;
-        let need = |arm: &&Arm| Memory::of(&arm.resolved, models, prompts.longest, threads);
+        let need =
+            |arm: &&Arm| Memory::of(&arm.resolved, models, prompts.longest, threads, tensors);
         let order = |a: &&Arm, b: &&Arm| need(a).total().total_cmp(&need(b).total());
         let arms = experiment.arms.iter();
         let most = arms.max_by(order).context("an experiment has an arm")?;

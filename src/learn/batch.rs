@@ -3,9 +3,12 @@
 //! A row is fed its prompt's last token and its completion but for the last token, so the hidden state at
 //! its place `t` predicts completion token `t`, and those of all rows predict all completion tokens.
 
-use crate::model::{Decoder, Packing};
+use crate::kernels::Packing;
+use crate::model::Decoder;
+use crate::seed::Seed;
 use burn::tensor::Tensor;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One training row.
@@ -95,6 +98,17 @@ impl<'a> Batch<'a> {
             .collect()
     }
 
+    /// The example of each row and its completion tokens' place among [`Batch::targets`].
+    pub(crate) fn completions(&self) -> Vec<(usize, Range<usize>)> {
+        let mut end = 0;
+        let row = |&index: &usize| {
+            let start = end;
+            end += self.examples[index].completion.len();
+            (index, start..end)
+        };
+        self.rows.iter().map(row).collect()
+    }
+
     /// The example that each of those tokens belongs to.
     pub(crate) fn owners(&self) -> Vec<usize> {
         let tokens =
@@ -119,6 +133,24 @@ impl<'a> Batch<'a> {
     pub(crate) fn hidden(&self, model: &Decoder) -> Tensor<2> {
         model.hidden(&self.tokens, &self.packing)
     }
+}
+
+/// Indices of the examples of each optimizer step, `size` at a time; 0 takes all at once. Rows of one
+/// prompt stay together; with more than one step per round, the prompts come in random order.
+pub(crate) fn minibatches(examples: &[&Example], size: usize, seed: Seed) -> Vec<Vec<usize>> {
+    let indices: Vec<usize> = (0..examples.len()).collect();
+    if size == 0 || size >= examples.len() {
+        return vec![indices];
+    }
+    let mut groups: Vec<&[usize]> = indices
+        .chunk_by(|&a, &b| examples[a].prompt == examples[b].prompt)
+        .collect();
+    seed.child("minibatches", 0).rng().shuffle(&mut groups);
+    groups
+        .concat()
+        .chunks(size)
+        .map(<[usize]>::to_vec)
+        .collect()
 }
 
 #[cfg(test)]
@@ -149,5 +181,6 @@ mod tests {
         );
         assert_eq!(batch.targets(), [3, 7, 8, 9, 5, 6]);
         assert_eq!(batch.owners(), [0, 2, 2, 2, 1, 1]);
+        assert_eq!(batch.completions(), [(0, 0..1), (2, 1..4), (1, 4..6)]);
     }
 }

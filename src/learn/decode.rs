@@ -1,12 +1,12 @@
-//! Choosing the next token from a row of logits, on the host, with one uniform number a token.
+//! Choosing the next token from a row of logits, on the host, with one uniform number per token.
 //!
 //! The log-prob that comes back is that of the whole distribution at the temperature, before top-k
 //! and top-p, so that it equals what the training forward computes for the same token.
 
-use crate::model::host::vector::{exp, largest, sum, widest};
+use crate::kernels::simd::{dispatch, exp, largest, sum};
 use crate::rollout::Token;
 
-/// Weights that are summed together.
+/// Exponentials that are summed together.
 const RUN: usize = 64;
 
 /// How completions are decoded. Nothing else, in particular no `generation_config.json`, has a say.
@@ -38,7 +38,7 @@ impl Decoding {
 }
 
 /// The token that `uniform` in `[0, 1)` picks from these logits. Among equally likely tokens, those
-/// of lower id come first. `scratch` saves an allocation a call.
+/// of lower id come first. `scratch` saves an allocation per call.
 pub(crate) fn choose(
     logits: &[f32],
     decoding: &Decoding,
@@ -46,16 +46,16 @@ pub(crate) fn choose(
     scratch: &mut Vec<f32>,
 ) -> Token {
     let scale = (1.0 / decoding.logprob_temperature()) as f32;
-    let (top, total, moment) = weigh(logits, scale, scratch);
-    let weights = &scratch[..];
+    let (top, total, moment) = exponentials(logits, scale, scratch);
+    let exps = &scratch[..];
     let id = if decoding.temperature == 0.0 {
         logits.iter().position(|z| *z == top).unwrap_or(0)
-    } else if decoding.keeps_all(weights.len()) {
-        pick_of_all(weights, total, uniform)
+    } else if decoding.keeps_all(exps.len()) {
+        pick_of_all(exps, total, uniform)
     } else {
-        let kept = nucleus(weights, total, decoding);
-        let kept_total = kept.iter().map(|&i| f64::from(weights[i])).sum();
-        pick(weights, kept, kept_total, uniform)
+        let kept = nucleus(exps, total, decoding);
+        let kept_total = kept.iter().map(|&i| f64::from(exps[i])).sum();
+        pick(exps, kept, kept_total, uniform)
     };
     let log_total = total.ln();
     Token {
@@ -65,24 +65,24 @@ pub(crate) fn choose(
     }
 }
 
-/// Writes the weights `e^(scale (z - top))` of logits `z` to `weights` and returns `top`, the largest of them,
-/// the sum of weights, and that of weights times their exponents.
-fn weigh(logits: &[f32], scale: f32, weights: &mut Vec<f32>) -> (f32, f64, f64) {
-    weights.clear();
-    weights.resize(logits.len(), 0.0);
+/// Writes `e^(scale (z - top))` for each logit `z` to `exps` and returns `top`, the largest logit, the sum of
+/// the exponentials, and that of the exponentials times their exponents.
+fn exponentials(logits: &[f32], scale: f32, exps: &mut Vec<f32>) -> (f32, f64, f64) {
+    exps.clear();
+    exps.resize(logits.len(), 0.0);
     let (mut total, mut moment) = (0.0, 0.0);
-    let top = widest(
+    let top = dispatch(
         #[inline(always)]
         || {
             let top = largest(logits);
-            for (weights, logits) in weights.chunks_mut(RUN).zip(logits.chunks(RUN)) {
+            for (exps, logits) in exps.chunks_mut(RUN).zip(logits.chunks(RUN)) {
                 let mut moments = [0f32; RUN];
-                for ((w, &z), m) in weights.iter_mut().zip(logits).zip(&mut moments) {
+                for ((w, &z), m) in exps.iter_mut().zip(logits).zip(&mut moments) {
                     let x = (z - top) * scale;
                     *w = exp(x);
                     *m = if *w > 0.0 { *w * x } else { 0.0 };
                 }
-                total += f64::from(sum(weights));
+                total += f64::from(sum(exps));
                 moment += f64::from(sum(&moments));
             }
             top
@@ -91,14 +91,14 @@ fn weigh(logits: &[f32], scale: f32, weights: &mut Vec<f32>) -> (f32, f64, f64) 
     (top, total, moment)
 }
 
-/// As [`pick`] of all ids; whole runs of weights are passed over at once.
-fn pick_of_all(weights: &[f32], total: f64, uniform: f64) -> usize {
+/// As [`pick`] of all ids; whole runs of exponentials are passed over at once.
+fn pick_of_all(exps: &[f32], total: f64, uniform: f64) -> usize {
     let target = uniform * total;
     let (mut before, mut last) = (0.0, (0, 0.0));
-    for (run, weights) in weights.chunks(RUN).enumerate() {
-        let within = f64::from(widest(
+    for (run, exps) in exps.chunks(RUN).enumerate() {
+        let within = f64::from(dispatch(
             #[inline(always)]
-            || sum(weights),
+            || sum(exps),
         ));
         if within > 0.0 {
             last = (run * RUN, before);
@@ -109,13 +109,13 @@ fn pick_of_all(weights: &[f32], total: f64, uniform: f64) -> usize {
         before += within;
     }
     let (start, before) = last;
-    let weights = &weights[start..weights.len().min(start + RUN)];
-    start + pick(weights, 0..weights.len(), 1.0, target - before)
+    let exps = &exps[start..exps.len().min(start + RUN)];
+    start + pick(exps, 0..exps.len(), 1.0, target - before)
 }
 
-/// The first of the ids whose cumulative weight exceeds `uniform` of the total.
+/// The first of the ids whose cumulative exponential exceeds `uniform` of the total.
 pub(super) fn pick(
-    weights: &[f32],
+    exps: &[f32],
     ids: impl IntoIterator<Item = usize>,
     total: f64,
     uniform: f64,
@@ -123,8 +123,8 @@ pub(super) fn pick(
     let target = uniform * total;
     let (mut sum, mut last) = (0.0, 0);
     for id in ids {
-        if weights[id] > 0.0 {
-            sum += f64::from(weights[id]);
+        if exps[id] > 0.0 {
+            sum += f64::from(exps[id]);
             last = id;
             if sum > target {
                 break;
@@ -135,18 +135,18 @@ pub(super) fn pick(
 }
 
 /// Ids that survive top-k, then top-p, in ascending order; at least one.
-fn nucleus(weights: &[f32], total: f64, decoding: &Decoding) -> Vec<usize> {
-    let mut ids: Vec<usize> = (0..weights.len()).collect();
-    ids.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+fn nucleus(exps: &[f32], total: f64, decoding: &Decoding) -> Vec<usize> {
+    let mut ids: Vec<usize> = (0..exps.len()).collect();
+    ids.sort_by(|&a, &b| exps[b].total_cmp(&exps[a]).then(a.cmp(&b)));
     if decoding.top_k > 0 {
         ids.truncate(decoding.top_k);
     }
     if decoding.top_p < 1.0 {
-        let kept: f64 = ids.iter().map(|&i| f64::from(weights[i])).sum();
+        let kept: f64 = ids.iter().map(|&i| f64::from(exps[i])).sum();
         let target = decoding.top_p * kept.min(total);
         let mut sum = 0.0;
         let enough = ids.iter().position(|&i| {
-            sum += f64::from(weights[i]);
+            sum += f64::from(exps[i]);
             sum >= target
         });
         ids.truncate(enough.map_or(ids.len(), |i| i + 1));
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn uniform_walks_the_cumulative_distribution() {
-        let plain = decoding(1.0, 0, 1.0);
+        let all = decoding(1.0, 0, 1.0);
         for (uniform, expected) in [
             (0.0, 0),
             (0.49, 0),
@@ -189,9 +189,9 @@ mod tests {
             (0.88, 3),
             (0.999_999_9, 3),
         ] {
-            assert_eq!(id(&LOGITS, &plain, uniform), expected, "{uniform}");
+            assert_eq!(id(&LOGITS, &all, uniform), expected, "{uniform}");
         }
-        let token = choose(&LOGITS, &plain, 0.6, &mut Vec::new());
+        let token = choose(&LOGITS, &all, 0.6, &mut Vec::new());
         assert!((token.logprob - 0.25f32.ln()).abs() < 1e-6);
         assert!(
             (token.entropy - 1.75 * 2f32.ln()).abs() < 1e-5,

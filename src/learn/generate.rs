@@ -1,11 +1,11 @@
 //! Completions of a batch of questions, decoded together.
 //!
-//! A prompt is computed once and its keys and values serve the whole group. Every row draws its
+//! A prompt is computed once and its keys and values serve the whole group. Every row takes its
 //! uniforms from its own branch of the seed tree, so neither the batch nor the other rows have a
 //! say in it. Rows that have ended leave the batch.
 
-use super::blockwise::{block, choose_all};
 use super::decode::{Decoding, choose};
+use super::decode_on_device::{block, choose_all};
 use crate::model::Decoder;
 use crate::rollout::{FinishReason, Token};
 use crate::seed::{Rng, Seed};

@@ -1,29 +1,33 @@
-//! Generating completions and learning from them: everything between a model and a policy.
+//! Generating completions and learning from them: everything between a model and a member of the swarm.
 //!
-//! The way of an update: examples are laid out as a [`batch`], the [`head`] turns hidden states to
-//! log-probs, [`grpo`] or [`sft`] turn those to a loss, [`backward`] carries it to the weights and
-//! the [`optimizer`] moves them.
+//! The way of an update: examples are laid out as a [`batch`], the [`head`] turns hidden states into
+//! log-probs, the [`loss`] or [`sft`] give the gradient by those, [`backward`] carries it to the weights
+//! and the [`optimizer`] moves them. [`update`] does so minibatch by minibatch.
 
-mod agreement;
+mod activation_checkpointing;
 mod backward;
 mod batch;
-mod blockwise;
-mod checkpointed;
+mod config;
 mod decode;
+mod decode_on_device;
 mod generate;
-mod grpo;
 mod head;
+mod loss;
+mod metrics;
 mod optimizer;
+mod parity;
+mod reduction;
 pub mod sft;
-mod sums;
 #[cfg(test)]
 mod tests;
+mod update;
 
-pub use agreement::Agreement;
 pub use batch::Example;
+pub use config::{LossType, TrainConfig};
 pub use decode::Decoding;
 pub use generate::{Generated, generate};
-pub use grpo::{LossType, TrainConfig, Update, token_loss};
 pub use head::logits_alive;
+pub use metrics::UpdateStats;
 pub use optimizer::{Optimizer, OptimizerConfig};
-pub use sums::UpdateStats;
+pub use parity::Parity;
+pub use update::Update;

@@ -1,13 +1,11 @@
 //! Adam with warm-up and clipping by the global norm.
 
+use crate::kernels::{AdamStep, adam, all_finite, sum_of_squares};
 use crate::model::Decoder;
-use crate::model::host::vector::{all_finite, squares, widest};
-use crate::model::host::{is_host, read, take};
-use crate::model::moments::Moments;
+use crate::model::optimizer_state::OptimizerState;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::{Tensor, TensorData};
-use rayon::prelude::*;
+use burn::tensor::Tensor;
 
 /// The numbers of the optimizer.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +27,7 @@ pub struct OptimizerConfig {
 /// Adam and how far it has come.
 pub struct Optimizer {
     config: OptimizerConfig,
-    steps: usize,
-    moments: Moments,
+    state: OptimizerState,
 }
 
 impl Optimizer {
@@ -38,14 +35,8 @@ impl Optimizer {
     pub fn new(config: OptimizerConfig) -> Self {
         Self {
             config,
-            steps: 0,
-            moments: Moments::new(),
+            state: OptimizerState::default(),
         }
-    }
-
-    /// Steps taken.
-    pub fn steps(&self) -> usize {
-        self.steps
     }
 
     /// One step; returns the norm of the gradient before clipping. A gradient that is not finite
@@ -56,52 +47,42 @@ impl Optimizer {
             return (model, norm);
         }
         let limit = self.config.max_grad_norm;
-        let factor = if limit > 0.0 {
+        let clip = if limit > 0.0 {
             (limit / (norm + 1e-6)).min(1.0)
         } else {
             1.0
         };
         let rate = self.learning_rate();
-        self.steps += 1;
-        let [beta1, beta2] =
-            [self.config.adam_beta1, self.config.adam_beta2].map(|beta| beta as f32);
-        let steps = self.steps as i32;
-        let spread = (1.0 - beta2.powi(steps)).sqrt();
+        self.state.steps += 1;
+        let betas = [self.config.adam_beta1, self.config.adam_beta2];
+        let step = AdamStep::new(self.state.steps, rate, betas, self.config.adam_epsilon);
         let mut step = Step {
-            moments: &mut self.moments,
+            state: &mut self.state,
             gradients,
-            numbers: Numbers {
-                factor,
-                beta1,
-                beta2,
-                correction: spread / (1.0 - beta1.powi(steps)),
-                epsilon: self.config.adam_epsilon as f32 * spread,
-                rate,
-            },
+            step: AdamStep { clip, ..step },
         };
         (model.map(&mut step), norm)
     }
 
-    /// What it remembers of each parameter.
-    pub fn moments(&self) -> &Moments {
-        &self.moments
+    /// What it remembers.
+    pub fn state(&self) -> &OptimizerState {
+        &self.state
     }
 
-    /// The same optimizer after so many steps that left these moments.
-    pub fn resume(&mut self, steps: usize, moments: Moments) {
-        self.steps = steps;
-        self.moments = moments;
+    /// Goes on from what another optimizer remembered.
+    pub fn resume(&mut self, state: OptimizerState) {
+        self.state = state;
     }
 
     /// The step size of the next step.
     pub fn learning_rate(&self) -> f64 {
         let warmup = self.config.warmup_steps;
-        let share = if warmup == 0 {
+        let risen = if warmup == 0 {
             1.0
         } else {
-            ((self.steps + 1) as f64 / warmup as f64).min(1.0)
+            ((self.state.steps + 1) as f64 / warmup as f64).min(1.0)
         };
-        self.config.learning_rate * share
+        self.config.learning_rate * risen
     }
 
     /// Replaces the step size, for schedules of the caller's own.
@@ -116,10 +97,7 @@ pub(crate) fn global_norm(model: &Decoder, gradients: &GradientsParams) -> f64 {
     impl ModuleVisitor for Squares<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             if let Some(gradient) = self.0.get::<D>(param.id) {
-                self.1 += match is_host(&gradient.device()) {
-                    true => read(gradient, squares),
-                    false => read(gradient.square().sum(), |sum| f64::from(sum[0])),
-                };
+                self.1 += sum_of_squares(gradient);
             }
         }
     }
@@ -133,12 +111,7 @@ pub(crate) fn is_finite(model: &Decoder) -> bool {
     struct Finite(bool);
     impl ModuleVisitor for Finite {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let value = param.val().inner();
-            self.0 &= match is_host(&value.device()) {
-                true => read(value, all_finite),
-                // what is infinite or no number stays so in a sum of sizes
-                false => read(value.abs().sum(), all_finite),
-            };
+            self.0 &= all_finite(param.val().inner());
         }
     }
     let mut finite = Finite(true);
@@ -148,97 +121,9 @@ pub(crate) fn is_finite(model: &Decoder) -> bool {
 
 /// A step of Adam over all parameters.
 struct Step<'a> {
-    moments: &'a mut Moments,
+    state: &'a mut OptimizerState,
     gradients: GradientsParams,
-    numbers: Numbers,
-}
-
-/// The numbers of a step.
-#[derive(Clone, Copy)]
-struct Numbers {
-    /// Of clipping.
-    factor: f64,
-    beta1: f32,
-    beta2: f32,
-    /// Of the two biases towards zero, and what is added to the root of the second moment.
-    correction: f32,
-    epsilon: f32,
-    rate: f64,
-}
-
-impl Numbers {
-    /// The parameter after the step, and what is remembered of it.
-    ///
-    /// # Shapes
-    /// - all: flat
-    fn plain(
-        self,
-        value: Tensor<1>,
-        gradient: Tensor<1>,
-        moments: Option<[Tensor<1>; 2]>,
-    ) -> (Tensor<1>, [Tensor<1>; 2]) {
-        let gradient = if self.factor < 1.0 {
-            gradient * self.factor
-        } else {
-            gradient
-        };
-        let (first, second) = (
-            gradient.clone().mul_scalar(1.0 - self.beta1),
-            gradient.square().mul_scalar(1.0 - self.beta2),
-        );
-        let [first, second] = match moments {
-            Some([m, v]) => [
-                m.mul_scalar(self.beta1) + first,
-                v.mul_scalar(self.beta2) + second,
-            ],
-            None => [first, second],
-        };
-        let direction =
-            first.clone().mul_scalar(self.correction) / (second.clone().sqrt() + self.epsilon);
-        (value - direction.mul_scalar(self.rate), [first, second])
-    }
-
-    /// The same in one pass.
-    fn host(
-        self,
-        value: Tensor<1>,
-        gradient: Tensor<1>,
-        moments: Option<[Tensor<1>; 2]>,
-    ) -> (Tensor<1>, [Tensor<1>; 2]) {
-        let (device, len) = (value.device(), gradient.dims()[0]);
-        let [mut first, mut second] =
-            moments.map_or_else(|| [(); 2].map(|()| vec![0.0; len]), |pair| pair.map(take));
-        let (mut value, gradient) = (take(value), take(gradient));
-        let piece = len.div_ceil(rayon::current_num_threads()).max(1 << 16);
-        let moments = first
-            .par_chunks_mut(piece)
-            .zip(second.par_chunks_mut(piece));
-        value
-            .par_chunks_mut(piece)
-            .zip(gradient.par_chunks(piece))
-            .zip(moments)
-            .for_each(|((value, gradient), (m, v))| {
-                self.piece(value, gradient, m, v);
-            });
-        let tensor = |numbers| Tensor::from_data(TensorData::new(numbers, [len]), &device);
-        (tensor(value), [tensor(first), tensor(second)])
-    }
-
-    fn piece(self, value: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
-        let (beta1, beta2, rate) = (self.beta1, self.beta2, self.rate as f32);
-        let factor = self.factor as f32;
-        widest(
-            #[inline(always)]
-            || {
-                for (((x, &g), m), v) in value.iter_mut().zip(gradient).zip(first).zip(second) {
-                    let g = g * factor;
-                    *m = *m * beta1 + g * (1.0 - beta1);
-                    *v = *v * beta2 + g * g * (1.0 - beta2);
-                    *x -= *m * self.correction / (v.sqrt() + self.epsilon) * rate;
-                }
-            },
-        );
-    }
+    step: AdamStep,
 }
 
 impl ModuleMapper for Step<'_> {
@@ -249,17 +134,11 @@ impl ModuleMapper for Step<'_> {
         let (id, value, mapper) = param.consume();
         let value = value.inner();
         let shape = value.dims();
-        let moments = self.moments.remove(&id);
         let flat = [shape.iter().product::<usize>()];
-        let (moved, moments) = match is_host(&gradient.device()) {
-            true => self
-                .numbers
-                .host(value.reshape(flat), gradient.reshape(flat), moments),
-            false => self
-                .numbers
-                .plain(value.reshape(flat), gradient.reshape(flat), moments),
-        };
-        self.moments.insert(id, moments);
+        let moments = self.state.moments.remove(&id);
+        let (value, gradient) = (value.reshape(flat), gradient.reshape(flat));
+        let (moved, moments) = adam(self.step, value, gradient, moments);
+        self.state.moments.insert(id, moments);
         let moved = moved.reshape(shape);
         Param::from_mapped_value(id, Tensor::from_inner(moved).require_grad(), mapper)
     }

@@ -5,7 +5,6 @@ use super::batch::{Batch, Example};
 use crate::model::Decoder;
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
-use burn::tensor::Tensor;
 
 /// Loss and gradient of examples (their advantages are not looked at): the sum of the negative
 /// log-probs of all completion tokens, divided by `tokens`. Parts of a batch that are given the
@@ -26,9 +25,10 @@ pub fn gradients(model: &Decoder, examples: &[Example], tokens: usize) -> (f64, 
         temperature: 1.0,
         checkpointing: false,
     };
-    backward.run(&mut gradients, |_, logp: Tensor<1>| {
-        loss -= f64::from(logp.clone().sum().into_scalar::<f32>()) / tokens as f64;
-        logp.zeros_like() - 1.0 / tokens as f64
+    backward.run(&mut gradients, |_, _, logprobs| {
+        let sum: f64 = logprobs.iter().copied().map(f64::from).sum();
+        loss -= sum / tokens as f64;
+        vec![(-1.0 / tokens as f64) as f32; logprobs.len()]
     });
     (loss, gradients.grads())
 }

@@ -7,8 +7,9 @@ use super::{
     Asked, Learner, ModelFolder, Prompts, Responder, TrainingRollout, Unreadable, UpdateStats,
 };
 use crate::learn::{Decoding, Example, Generated, Optimizer, TrainConfig, Update, generate};
-use crate::model::weights::{self, Checkpoint, Dtype};
-use crate::model::{Decoder, moments};
+use crate::model::Decoder;
+use crate::model::optimizer_state::OptimizerState;
+use crate::model::weights::{self, Dtype, WeightFiles};
 use crate::rollout::{Completion, FinishReason, Prompt, Question};
 use crate::seed::Seed;
 use anyhow::Result;
@@ -162,17 +163,16 @@ impl Responder for LanguageModel {
 
     fn save(&self, dir: &Path) -> Result<()> {
         weights::save(self.model(), dir, |_| Dtype::F32)?;
-        let (steps, moments) = (self.optimizer.steps(), self.optimizer.moments());
-        moments::save(&dir.join(OPTIMIZER_STATE), self.model(), steps, moments)?;
-        Ok(())
+        let state = self.optimizer.state();
+        Ok(state.save(&dir.join(OPTIMIZER_STATE), self.model())?)
     }
 
     fn restore(&mut self, dir: &Path) -> Result<()> {
         let (device, config) = (self.model().device(), &self.folder.config);
-        let model = weights::load(&Checkpoint::open(dir, config)?, config, &device)?;
+        let model = weights::load(&WeightFiles::open(dir, config)?, config, &device)?;
         let file = dir.join(OPTIMIZER_STATE);
-        let (steps, moments) = moments::load(&file, &model, &device.inner())?;
-        self.optimizer.resume(steps, moments);
+        self.optimizer
+            .resume(OptimizerState::load(&file, &model, &device.inner())?);
         self.model = Some(model);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A model folder in Hugging Face's layout that agents start from, checked once before anything runs.
 
-use crate::model::weights::{self, Checkpoint, Dtype};
+use crate::model::weights::{self, Dtype, WeightFiles};
 use crate::model::{Decoder, Device, ModelConfig};
 use crate::seed::Seed;
 use crate::tokenizer::Tokenizer;
@@ -18,7 +18,7 @@ pub struct ModelFolder {
     /// Ids that end a completion.
     pub eos: Vec<u32>,
     /// `None` for random weights.
-    checkpoint: Option<Checkpoint>,
+    files: Option<WeightFiles>,
 }
 
 /// What a saved model takes over from the folder that it comes from, where there is such a file.
@@ -49,11 +49,8 @@ impl ModelFolder {
                 dir.display()
             );
         }
-        let checkpoint = Some(Checkpoint::open(dir, &folder.config)?);
-        Ok(Self {
-            checkpoint,
-            ..folder
-        })
+        let files = Some(WeightFiles::open(dir, &folder.config)?);
+        Ok(Self { files, ..folder })
     }
 
     /// The tokenizer of a folder with random weights in the shape of a `config.json` from elsewhere.
@@ -91,7 +88,7 @@ impl ModelFolder {
             config,
             tokenizer: Arc::new(tokenizer),
             eos,
-            checkpoint: None,
+            files: None,
         })
     }
 
@@ -100,8 +97,8 @@ impl ModelFolder {
     /// # Errors
     /// Names the tensor, what was found and what was expected.
     pub fn weights(&self, device: &Device) -> Result<Decoder> {
-        match &self.checkpoint {
-            Some(checkpoint) => Ok(weights::load(checkpoint, &self.config, device)?),
+        match &self.files {
+            Some(files) => Ok(weights::load(files, &self.config, device)?),
             None => Ok(weights::random(
                 &self.config,
                 Seed::new(0).child("weights", 0),
@@ -133,8 +130,8 @@ impl ModelFolder {
             std::fs::copy(self.dir.join(name), &to)
                 .with_context(|| format!("{}: cannot be written", to.display()))?;
         }
-        match &self.checkpoint {
-            Some(checkpoint) => weights::save(model, dir, |tensor| checkpoint.dtype(tensor))?,
+        match &self.files {
+            Some(files) => weights::save(model, dir, |tensor| files.dtype(tensor))?,
             None => {
                 weights::save(model, dir, |_| Dtype::F32)?;
                 self.config.save(dir)?;

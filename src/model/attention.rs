@@ -1,15 +1,9 @@
-//! Grouped-query attention, and the parts of a layer that are one operation on the CPU and several
-//! elsewhere.
+//! The projections of grouped-query attention, and the norms and affine maps of a layer.
 
-use super::host::{self, apply, is_host};
-use super::packing::Packing;
-use super::plain;
-use super::rope::Rope;
+use crate::kernels::{self, Rope, affine, matmul, rotate};
 use burn::module::Module;
 use burn::nn::{Linear, RmsNorm};
-use burn::tensor::activation::silu;
-use burn::tensor::{DType, FloatDType, Tensor};
-use std::sync::Arc;
+use burn::tensor::Tensor;
 
 /// Attention of one layer; fields carry Hugging Face's key names.
 #[derive(Module, Debug)]
@@ -62,82 +56,19 @@ impl Attention {
     }
 }
 
-/// Attention of packed rows, of which the first `first` tokens ask nothing.
-///
-/// # Shapes
-/// - queries and output: `[tokens - first, heads * head_dim]`, keys and values: `[tokens, kv_heads * head_dim]`
-pub(crate) fn attend(
-    inputs: [Tensor<2>; 3],
-    packing: &Arc<Packing>,
-    first: usize,
-    head_dim: usize,
-) -> Tensor<2> {
-    if is_host(&inputs[0].device()) {
-        return apply(
-            host::Attend {
-                packing: packing.clone(),
-                head_dim,
-                first,
-            },
-            inputs,
-        );
-    }
-    plain::attend(inputs, packing, first, head_dim)
-}
-
-/// Turns every head by the angles of the positions.
-fn rotate(rope: &Rope, x: Tensor<2>) -> Tensor<2> {
-    if is_host(&x.device()) {
-        apply(host::Rotate(rope.clone()), [x])
-    } else {
-        rope.apply(x)
-    }
-}
-
 /// Root-mean-square norm of each row, in f32.
 pub(crate) fn rms_norm(norm: &RmsNorm, x: Tensor<2>) -> Tensor<2> {
-    let (weight, epsilon) = (norm.gamma.val().unsqueeze(), norm.epsilon);
-    if is_host(&x.device()) {
-        apply(host::RmsNorm { epsilon }, [x, weight])
-    } else {
-        plain::rms_norm(x, weight, epsilon)
-    }
+    kernels::rms_norm(x, norm.gamma.val().unsqueeze(), norm.epsilon)
 }
 
-/// `silu(gate) * up`
-pub(crate) fn swiglu(gate: Tensor<2>, up: Tensor<2>) -> Tensor<2> {
-    if is_host(&gate.device()) {
-        apply(host::Swiglu, [gate, up])
-    } else {
-        silu(gate) * up
-    }
-}
-
-/// `x W` in the type of `W`, as f32.
-///
-/// # Shapes
-/// - x: `[rows, in]`, weight: `[in, out]`, output: `[rows, out]`
-pub(crate) fn product(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
-    match weight.dtype() {
-        DType::F32 => x.matmul(weight),
-        _ => x
-            .cast(FloatDType::BF16)
-            .matmul(weight)
-            .cast(FloatDType::F32),
-    }
-}
-
-/// `x W + b`
+/// `x W + b`, or `x W` where the layer has no bias.
 ///
 /// # Shapes
 /// - x: `[rows, in]`, output: `[rows, out]`
 pub(crate) fn linear(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
     let weight = layer.weight.val();
     match &layer.bias {
-        None => product(x, weight),
-        Some(bias) if weight.dtype() == DType::F32 && is_host(&x.device()) => {
-            apply(host::Linear, [x, weight, bias.val().unsqueeze()])
-        }
-        Some(bias) => product(x, weight) + bias.val().unsqueeze(),
+        None => matmul(x, weight),
+        Some(bias) => affine(x, weight, bias.val().unsqueeze()),
     }
 }

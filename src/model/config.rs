@@ -104,6 +104,9 @@ struct RopeParameters {
     rope_type: String,
 }
 
+/// A key, what it holds and what was expected.
+type Refused = (&'static str, String, String);
+
 impl ModelConfig {
     /// Reads a `config.json`.
     ///
@@ -125,53 +128,45 @@ impl ModelConfig {
     /// # Errors
     /// Names the key whose value the decoder does not implement.
     pub fn validate(&self, file: &Path) -> Result<(), Error> {
-        let refuse = |key, found: String, expected: &str| {
-            Err(Error::Unsupported {
+        let refused = self
+            .other_architecture()
+            .or_else(|| self.wrong_size())
+            .or_else(|| self.wrong_heads());
+        match refused {
+            None => Ok(()),
+            Some((key, found, expected)) => Err(Error::Unsupported {
                 file: file.to_owned(),
                 key,
                 found,
-                expected: expected.to_owned(),
-            })
-        };
+                expected,
+            }),
+        }
+    }
+
+    /// A key that asks for what this decoder is not.
+    fn other_architecture(&self) -> Option<Refused> {
+        let refuse = |key, found: String, expected: &str| Some((key, found, expected.to_owned()));
         if !["qwen2", "qwen3"].contains(&self.model_type.as_str()) {
-            return refuse(
-                "model_type",
-                format!("{:?}", self.model_type),
-                "\"qwen2\" or \"qwen3\"",
-            );
+            let found = format!("{:?}", self.model_type);
+            return refuse("model_type", found, "\"qwen2\" or \"qwen3\"");
         }
         let scaling = &self.rope_scaling;
-        let plain = ["rope_type", "type"]
-            .iter()
-            .any(|key| scaling[key] == "default");
-        if !scaling.is_null() && !plain {
+        let is_default = |key: &&str| scaling[*key] == "default";
+        if !scaling.is_null() && !["rope_type", "type"].iter().any(is_default) {
             return refuse("rope_scaling", scaling.to_string(), "null");
         }
-        if let Some(rope) = self
-            .rope_parameters
-            .as_ref()
-            .filter(|rope| rope.rope_type != "default")
-        {
-            return refuse(
-                "rope_parameters.rope_type",
-                format!("{:?}", rope.rope_type),
-                "\"default\"",
-            );
+        let rope = self.rope_parameters.as_ref();
+        if let Some(rope) = rope.filter(|rope| rope.rope_type != "default") {
+            let found = format!("{:?}", rope.rope_type);
+            return refuse("rope_parameters.rope_type", found, "\"default\"");
         }
         if self.use_sliding_window {
             return refuse("use_sliding_window", "true".into(), "false");
         }
-        if let Some(other) = self
-            .layer_types
-            .iter()
-            .flatten()
-            .find(|layer| *layer != "full_attention")
-        {
-            return refuse(
-                "layer_types",
-                format!("{other:?}"),
-                "\"full_attention\" for every layer",
-            );
+        let mut layers = self.layer_types.iter().flatten();
+        if let Some(other) = layers.find(|layer| *layer != "full_attention") {
+            let expected = "\"full_attention\" for every layer";
+            return refuse("layer_types", format!("{other:?}"), expected);
         }
         if self.attention_bias && self.has_head_norms() {
             return refuse("attention_bias", "true".into(), "false");
@@ -179,61 +174,50 @@ impl ModelConfig {
         if self.hidden_act.as_deref().is_some_and(|act| act != "silu") {
             return refuse("hidden_act", format!("{:?}", self.hidden_act), "\"silu\"");
         }
-        for (key, value, most) in [
+        None
+    }
+
+    /// A size out of its range.
+    fn wrong_size(&self) -> Option<Refused> {
+        #[rustfmt::skip]
+        let sizes = [
             ("vocab_size", self.vocab_size, 1 << 24),
             ("hidden_size", self.hidden_size, 1 << 20),
             ("intermediate_size", self.intermediate_size, 1 << 20),
             ("num_hidden_layers", self.num_hidden_layers, 1 << 12),
             ("num_attention_heads", self.num_attention_heads, 1 << 12),
             ("num_key_value_heads", self.num_key_value_heads, 1 << 12),
-            (
-                "max_position_embeddings",
-                self.max_position_embeddings,
-                1 << 30,
-            ),
-        ] {
-            if !(1..=most).contains(&value) {
-                return refuse(key, value.to_string(), &format!("1 to {most}"));
-            }
+            ("max_position_embeddings", self.max_position_embeddings, 1 << 30),
+        ];
+        let wrong = |(_, value, most): &(&str, usize, usize)| !(1..=*most).contains(value);
+        let (key, value, most) = sizes.into_iter().find(wrong)?;
+        Some((key, value.to_string(), format!("1 to {most}")))
+    }
+
+    /// Heads that do not fit each other, or a number that must be above 0; sizes must be right.
+    fn wrong_heads(&self) -> Option<Refused> {
+        let (hidden, heads) = (self.hidden_size, self.num_attention_heads);
+        let usual_width = self.head_dim.is_none() && !self.has_head_norms();
+        if usual_width && !hidden.is_multiple_of(heads) {
+            let expected = format!("a multiple of num_attention_heads ({heads})");
+            return Some(("hidden_size", hidden.to_string(), expected));
         }
-        if self.head_dim.is_none()
-            && !self.has_head_norms()
-            && !self.hidden_size.is_multiple_of(self.num_attention_heads)
-        {
-            let expected = format!(
-                "a multiple of num_attention_heads ({})",
-                self.num_attention_heads
-            );
-            return refuse("hidden_size", self.hidden_size.to_string(), &expected);
+        let width = self.head_dim();
+        if width == 0 || !width.is_multiple_of(2) || width > 1 << 12 {
+            let expected = "an even number, 2 to 4096".to_owned();
+            return Some(("head_dim", width.to_string(), expected));
         }
-        if self.head_dim() == 0 || !self.head_dim().is_multiple_of(2) || self.head_dim() > 1 << 12 {
-            return refuse(
-                "head_dim",
-                self.head_dim().to_string(),
-                "an even number, 2 to 4096",
-            );
+        let kv_heads = self.num_key_value_heads;
+        if !heads.is_multiple_of(kv_heads) {
+            let expected = format!("a divisor of num_attention_heads ({heads})");
+            return Some(("num_key_value_heads", kv_heads.to_string(), expected));
         }
-        if !self
-            .num_attention_heads
-            .is_multiple_of(self.num_key_value_heads)
-        {
-            let expected = format!(
-                "a divisor of num_attention_heads ({})",
-                self.num_attention_heads
-            );
-            return refuse(
-                "num_key_value_heads",
-                self.num_key_value_heads.to_string(),
-                &expected,
-            );
-        }
-        if self.rms_norm_eps <= 0.0 {
-            return refuse("rms_norm_eps", self.rms_norm_eps.to_string(), "> 0");
-        }
-        if self.rope_theta() <= 0.0 {
-            return refuse("rope_theta", self.rope_theta().to_string(), "> 0");
-        }
-        Ok(())
+        let positive = [
+            ("rms_norm_eps", self.rms_norm_eps),
+            ("rope_theta", self.rope_theta()),
+        ];
+        let (key, value) = positive.into_iter().find(|(_, value)| *value <= 0.0)?;
+        Some((key, value.to_string(), "> 0".to_owned()))
     }
 
     /// Base of the rotary frequencies; 0 when the file has none.
@@ -245,7 +229,7 @@ impl ModelConfig {
             .unwrap_or(0.0)
     }
 
-    /// Width of one head; where the file has none, that of transformers: 128 for Qwen3, the share of
+    /// Width of one head; where the file has none, that of transformers: 128 for Qwen3, a fraction of
     /// the hidden size for Qwen2.
     pub fn head_dim(&self) -> usize {
         let usual = if self.has_head_norms() {
@@ -297,7 +281,7 @@ impl ModelConfig {
             .sum()
     }
 
-    /// Name and shape of every tensor of the checkpoint, in Hugging Face's layout.
+    /// Name and shape of every tensor of the model, in Hugging Face's layout.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let (hidden, inner) = (self.hidden_size, self.intermediate_size);
         let (q, kv) = (
@@ -310,7 +294,7 @@ impl ModelConfig {
         )];
         for layer in 0..self.num_hidden_layers {
             let mut add = |name: &str, shape: &[usize]| {
-                all.push((format!("model.layers.{layer}.{name}"), shape.into()))
+                all.push((format!("model.layers.{layer}.{name}"), shape.into()));
             };
             add("input_layernorm.weight", &[hidden]);
             for (name, width) in [("q_proj", q), ("k_proj", kv), ("v_proj", kv)] {

@@ -1,14 +1,11 @@
 //! The decoder of Qwen2 and Qwen3: embedding, layers of attention and SwiGLU, final norm, head.
 //!
 //! `hidden` runs over packed rows, with a graph where the weights have one; `start` and `step` run over a
-//! [`Cache`], a token a row at a time. Both run the same layers.
+//! [`Cache`], one token per row at a time. Both run the same layers.
 
-use super::attention::{Attention, attend, linear, product, rms_norm, swiglu};
-use super::cache::{Cache, ids};
+use super::attention::{Attention, linear, rms_norm};
 use super::config::ModelConfig;
-use super::host::is_host;
-use super::packing::Packing;
-use super::rope::Rope;
+use crate::kernels::{Cache, Packing, Rope, attend, indices, matmul, swiglu};
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{DType, Device, FloatDType, Tensor};
@@ -51,7 +48,7 @@ impl Layer {
                 .forward(rms_norm(&self.post_attention_layernorm, x))
     }
 
-    /// One more token a row, over the keys and values of layer number `index` of the cache.
+    /// One more token per row, over the keys and values of layer number `index` of the cache.
     fn step(&self, index: usize, x: Tensor<2>, rope: &Rope, cache: &mut Cache) -> Tensor<2> {
         let normed = rms_norm(&self.input_layernorm, x.clone());
         let [keys, values] = self.self_attn.keys_values(normed.clone(), rope);
@@ -61,12 +58,12 @@ impl Layer {
 }
 
 /// What all layers of a forward pass over packed rows have in common.
-pub(crate) struct Pass {
+pub(crate) struct ForwardContext {
     packing: Arc<Packing>,
     rope: Rope,
 }
 
-impl Pass {
+impl ForwardContext {
     /// The residual stream after a layer and the keys and values that it made. The last layer leaves the
     /// prompts out: nothing asks for them any more.
     ///
@@ -166,13 +163,13 @@ impl Decoder {
     }
 
     /// What all layers of a forward pass have in common.
-    pub(crate) fn pass(&self, packing: &Arc<Packing>) -> Pass {
+    pub(crate) fn forward_context(&self, packing: &Arc<Packing>) -> ForwardContext {
         let rope = Rope::new(
             packing.positions(),
             self.layers[0].self_attn.head_dim,
             self.rope_theta,
         );
-        Pass {
+        ForwardContext {
             packing: packing.clone(),
             rope,
         }
@@ -186,14 +183,14 @@ impl Decoder {
     /// # Panics
     /// When there is no row.
     pub fn hidden(&self, tokens: &[u32], packing: &Arc<Packing>) -> Tensor<2> {
-        assert_eq!(tokens.len(), packing.tokens(), "one token a place");
-        let (pass, count) = (self.pass(packing), self.layers.len());
+        assert_eq!(tokens.len(), packing.tokens(), "one token per place");
+        let (context, count) = (self.forward_context(packing), self.layers.len());
         let x = self
             .layers
             .iter()
             .enumerate()
             .fold(self.embed(tokens), |x, (index, layer)| {
-                pass.layer(layer, x, index + 1 == count).0
+                context.layer(layer, x, index + 1 == count).0
             });
         self.final_norm(x)
     }
@@ -207,7 +204,7 @@ impl Decoder {
     }
 
     /// A cache for `group` rows that continue each of the prompts, which may be empty, with room for
-    /// `capacity` tokens a row.
+    /// `capacity` tokens per row.
     ///
     /// Of the last layer only the keys and values of the prompts are computed.
     pub fn start(&self, prompts: &[&[u32]], group: usize, capacity: usize) -> Cache {
@@ -216,24 +213,24 @@ impl Decoder {
         let mut layers = vec![None; self.layers.len()];
         let tokens = prompts.concat();
         if !tokens.is_empty() {
-            let pass = self.pass(&Arc::new(Packing::new(&lengths, &[])));
+            let context = self.forward_context(&Arc::new(Packing::new(&lengths, &[])));
             let mut x = self.embed(&tokens);
             let (last, others) = self.layers.split_last().expect("at least one layer");
             for (layer, pair) in others.iter().zip(&mut layers) {
-                let (after, made) = pass.layer(layer, x, false);
+                let (after, made) = context.layer(layer, x, false);
                 (x, *pair) = (after, Some(made));
             }
             let normed = rms_norm(&last.input_layernorm, x);
-            layers[others.len()] = Some(last.self_attn.keys_values(normed, &pass.rope));
+            layers[others.len()] = Some(last.self_attn.keys_values(normed, &context.rope));
         }
         let heads = [attention.kv_heads(), attention.head_dim];
         Cache::new(
             layers,
-            prompts,
+            &lengths,
             [group, capacity],
             heads,
             self.rope_theta,
-            is_host(&self.device()),
+            &self.device(),
         )
     }
 
@@ -257,7 +254,8 @@ impl Decoder {
     /// - output: `[tokens, hidden]`
     pub(crate) fn embed(&self, tokens: &[u32]) -> Tensor<2> {
         let table = self.embed_tokens.val();
-        let index = ids(tokens, &table.device());
+        let ids: Vec<usize> = tokens.iter().map(|&token| token as usize).collect();
+        let index = indices(&ids, &table.device());
         let x = table.select(0, index);
         if x.dtype() == DType::F32 {
             x
@@ -276,7 +274,7 @@ impl Decoder {
     /// # Shapes
     /// - hidden: `[tokens, hidden]`, output: `[tokens, vocab]`
     pub fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {
-        product(hidden, self.head().transpose())
+        matmul(hidden, self.head().transpose())
     }
 
     /// The weights of the head.

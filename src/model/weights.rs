@@ -4,11 +4,11 @@
 //! f32. A tensor is made or written at a time.
 
 use super::attention::Attention;
-pub use super::checkpoint::{Checkpoint, Error};
-use super::checkpoint::{FILE, to_bytes};
 use super::config::ModelConfig;
 use super::decoder::{Decoder, Layer, Mlp};
-use super::moments::write_error;
+pub use super::weight_error::Error;
+pub use super::weight_files::WeightFiles;
+use super::weight_files::{FILE, to_bytes};
 use crate::seed::Seed;
 use burn::module::{Param, ParamId};
 use burn::nn::{Linear, RmsNorm};
@@ -24,13 +24,9 @@ use std::path::Path;
 ///
 /// # Errors
 /// Names the file and the tensor, what was found and what was expected.
-pub fn load(
-    checkpoint: &Checkpoint,
-    config: &ModelConfig,
-    device: &Device,
-) -> Result<Decoder, Error> {
-    build(config, device, |name, _, turned| {
-        checkpoint.read(name, turned)
+pub fn load(files: &WeightFiles, config: &ModelConfig, device: &Device) -> Result<Decoder, Error> {
+    build(config, device, |name, _, transposed| {
+        files.read(name, transposed)
     })
 }
 
@@ -39,7 +35,7 @@ pub fn load(
 /// (GPT-2), biases zero, norms one.
 pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
     let depth = (2.0 * config.num_hidden_layers as f64).sqrt();
-    let fill = |name: &str, shape: &[usize], turned: bool| {
+    let fill = |name: &str, shape: &[usize], transposed: bool| {
         let count = shape.iter().product();
         if name.ends_with("bias") {
             return Ok(vec![0.0; count]);
@@ -51,7 +47,7 @@ pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
         let std = (shape[shape.len() - 1] as f64).powf(-0.5) / if residual { depth } else { 1.0 };
         let mut rng = seed.child(name, 0).rng();
         let values: Vec<f32> = (0..count).map(|_| (std * rng.normal()) as f32).collect();
-        Ok::<_, Infallible>(if turned {
+        Ok::<_, Infallible>(if transposed {
             transpose(&values, shape[0], shape[1])
         } else {
             values
@@ -63,89 +59,27 @@ pub fn random(config: &ModelConfig, seed: Seed, device: &Device) -> Decoder {
     }
 }
 
-/// Makes a decoder from `tensor(name, shape, turned)`, which gives the values of each tensor of
-/// Hugging Face's layout, turned from `[out, in]` to `[in, out]` where asked.
+/// Makes a decoder from `tensor(name, shape, transposed)`, which gives the values of each tensor of
+/// Hugging Face's layout, transposed from `[out, in]` to `[in, out]` where asked.
 fn build<E>(
     config: &ModelConfig,
     device: &Device,
-    mut tensor: impl FnMut(&str, &[usize], bool) -> Result<Vec<f32>, E>,
+    tensor: impl FnMut(&str, &[usize], bool) -> Result<Vec<f32>, E>,
 ) -> Result<Decoder, E> {
-    let shapes: HashMap<String, Vec<usize>> = config.tensors().into_iter().collect();
-    let mut data = |name: &str, turned: bool| {
-        let mut shape = shapes[name].clone();
-        let values = tensor(name, &shape, turned)?;
-        if turned {
-            shape.reverse();
-        }
-        Ok::<_, E>(TensorData::new(values, shape))
+    let mut builder = Builder {
+        config,
+        device,
+        shapes: config.tensors().into_iter().collect(),
+        tensor,
     };
-    let vector = |data: TensorData| Param::from_tensor(Tensor::<1>::from_data(data, device));
-    let matrix = |data: TensorData| Param::from_tensor(Tensor::<2>::from_data(data, device));
-    let embed_tokens = matrix(data("model.embed_tokens.weight", false)?);
-    let mut layers = Vec::new();
-    for index in 0..config.num_hidden_layers {
-        let at = |name: &str| format!("model.layers.{index}.{name}");
-        let mut linear = |name: &str| {
-            let bias = at(&format!("{name}.bias"));
-            Ok::<_, E>(Linear {
-                weight: matrix(data(&at(&format!("{name}.weight")), true)?),
-                bias: shapes
-                    .contains_key(&bias)
-                    .then(|| data(&bias, false))
-                    .transpose()?
-                    .map(vector),
-            })
-        };
-        let [q_proj, k_proj, v_proj, o_proj] = [
-            linear("self_attn.q_proj")?,
-            linear("self_attn.k_proj")?,
-            linear("self_attn.v_proj")?,
-            linear("self_attn.o_proj")?,
-        ];
-        let [gate_proj, up_proj, down_proj] = [
-            linear("mlp.gate_proj")?,
-            linear("mlp.up_proj")?,
-            linear("mlp.down_proj")?,
-        ];
-        let mut norm = |name: &str| {
-            Ok::<_, E>(RmsNorm {
-                gamma: vector(data(&at(name), false)?),
-                epsilon: config.rms_norm_eps,
-            })
-        };
-        let [q_norm, k_norm] = match config.has_head_norms() {
-            true => [
-                Some(norm("self_attn.q_norm.weight")?),
-                Some(norm("self_attn.k_norm.weight")?),
-            ],
-            false => [None, None],
-        };
-        layers.push(Layer {
-            input_layernorm: norm("input_layernorm.weight")?,
-            self_attn: Attention {
-                q_proj,
-                k_proj,
-                v_proj,
-                o_proj,
-                q_norm,
-                k_norm,
-                head_dim: config.head_dim(),
-            },
-            post_attention_layernorm: norm("post_attention_layernorm.weight")?,
-            mlp: Mlp {
-                gate_proj,
-                up_proj,
-                down_proj,
-            },
-        });
-    }
-    let norm = RmsNorm {
-        gamma: vector(data("model.norm.weight", false)?),
-        epsilon: config.rms_norm_eps,
-    };
+    let embed_tokens = builder.matrix("model.embed_tokens.weight", false)?;
+    let layers = (0..config.num_hidden_layers)
+        .map(|index| builder.layer(&format!("model.layers.{index}")))
+        .collect::<Result<_, E>>()?;
+    let norm = builder.norm("model.norm.weight")?;
     let lm_head = match config.tie_word_embeddings {
         true => None,
-        false => Some(matrix(data("lm_head.weight", false)?)),
+        false => Some(builder.matrix("lm_head.weight", false)?),
     };
     let decoder = Decoder {
         embed_tokens,
@@ -156,6 +90,82 @@ fn build<E>(
     };
     decoder.assert_shape(config);
     Ok(decoder)
+}
+
+/// Makes the parts of a decoder, see [`build`].
+struct Builder<'a, T> {
+    config: &'a ModelConfig,
+    device: &'a Device,
+    shapes: HashMap<String, Vec<usize>>,
+    tensor: T,
+}
+
+impl<E, T: FnMut(&str, &[usize], bool) -> Result<Vec<f32>, E>> Builder<'_, T> {
+    fn data(&mut self, name: &str, transposed: bool) -> Result<TensorData, E> {
+        let mut shape = self.shapes[name].clone();
+        let values = (self.tensor)(name, &shape, transposed)?;
+        if transposed {
+            shape.reverse();
+        }
+        Ok(TensorData::new(values, shape))
+    }
+
+    fn vector(&mut self, name: &str) -> Result<Param<Tensor<1>>, E> {
+        let data = self.data(name, false)?;
+        Ok(Param::from_tensor(Tensor::from_data(data, self.device)))
+    }
+
+    fn matrix(&mut self, name: &str, transposed: bool) -> Result<Param<Tensor<2>>, E> {
+        let data = self.data(name, transposed)?;
+        Ok(Param::from_tensor(Tensor::from_data(data, self.device)))
+    }
+
+    fn linear(&mut self, name: &str) -> Result<Linear, E> {
+        let weight = self.matrix(&format!("{name}.weight"), true)?;
+        let bias = format!("{name}.bias");
+        let bias = match self.shapes.contains_key(&bias) {
+            true => Some(self.vector(&bias)?),
+            false => None,
+        };
+        Ok(Linear { weight, bias })
+    }
+
+    fn norm(&mut self, name: &str) -> Result<RmsNorm, E> {
+        Ok(RmsNorm {
+            gamma: self.vector(name)?,
+            epsilon: self.config.rms_norm_eps,
+        })
+    }
+
+    /// The layer whose tensors have names under `at`.
+    fn layer(&mut self, at: &str) -> Result<Layer, E> {
+        let part = |name: &str| format!("{at}.{name}");
+        let [q_norm, k_norm] = match self.config.has_head_norms() {
+            true => [
+                Some(self.norm(&part("self_attn.q_norm.weight"))?),
+                Some(self.norm(&part("self_attn.k_norm.weight"))?),
+            ],
+            false => [None, None],
+        };
+        Ok(Layer {
+            input_layernorm: self.norm(&part("input_layernorm.weight"))?,
+            self_attn: Attention {
+                q_proj: self.linear(&part("self_attn.q_proj"))?,
+                k_proj: self.linear(&part("self_attn.k_proj"))?,
+                v_proj: self.linear(&part("self_attn.v_proj"))?,
+                o_proj: self.linear(&part("self_attn.o_proj"))?,
+                q_norm,
+                k_norm,
+                head_dim: self.config.head_dim(),
+            },
+            post_attention_layernorm: self.norm(&part("post_attention_layernorm.weight"))?,
+            mlp: Mlp {
+                gate_proj: self.linear(&part("mlp.gate_proj"))?,
+                up_proj: self.linear(&part("mlp.up_proj"))?,
+                down_proj: self.linear(&part("mlp.down_proj"))?,
+            },
+        })
+    }
 }
 
 fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
@@ -179,7 +189,8 @@ pub fn save(decoder: &Decoder, dir: &Path, dtype: impl Fn(&str) -> Dtype) -> Res
         };
         (name, stored)
     });
-    safetensors::serialize_to_file(stored, Some(metadata), &file).map_err(|e| write_error(&file, e))
+    safetensors::serialize_to_file(stored, Some(metadata), &file)
+        .map_err(|e| Error::of_writing(&file, e))
 }
 
 /// A tensor on its way to a file: read from the device when it is its turn.
@@ -211,13 +222,13 @@ impl View for Stored<'_> {
 pub(crate) enum Named<'a> {
     Vector(&'a Param<Tensor<1>>),
     Matrix(&'a Param<Tensor<2>>),
-    /// A projection, whose file has it turned.
+    /// A projection, whose file has it transposed.
     Projection(&'a Param<Tensor<2>>),
 }
 
 impl Named<'_> {
     /// The name of its parameter within the program.
-    pub(super) fn id(&self) -> ParamId {
+    pub(crate) fn id(&self) -> ParamId {
         match self {
             Self::Vector(param) => param.id,
             Self::Matrix(param) | Self::Projection(param) => param.id,

@@ -329,8 +329,9 @@ fn files_clocks_and_prints_stay_on_the_highest_floors() {
     let reads_paths = [
         "model/config.rs",
         "model/weights.rs",
-        "model/checkpoint.rs",
-        "model/moments.rs",
+        "model/weight_error.rs",
+        "model/weight_files.rs",
+        "model/optimizer_state.rs",
         "member/model_folder.rs",
         "tokenizer.rs",
         "results_layout.rs",

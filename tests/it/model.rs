@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use safetensors::SafeTensors;
 use sapo::learn::{Decoding, generate};
-use sapo::model::weights::{self, Checkpoint, Dtype};
+use sapo::model::weights::{self, Dtype, WeightFiles};
 use sapo::model::{Decoder, ModelConfig};
 use sapo::rollout::FinishReason;
 use sapo::seed::Seed;
@@ -34,7 +34,7 @@ fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec().unwrap()
 }
 
-/// Logits after each token of a row, from one plain forward pass.
+/// Logits after each token of a row, from one forward pass.
 fn full(model: &Decoder, row: &[u32]) -> Vec<f32> {
     floats(model.forward(row))
 }
@@ -46,7 +46,7 @@ fn assert_close(a: &[f32], b: &[f32]) {
     }
 }
 
-/// The checkpoints of the reference implementation: Qwen2 and Qwen3, tied or not, in every type and in shards.
+/// The models of the reference implementation: Qwen2 and Qwen3, tied or not, in every type and in shards.
 fn golden_models() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models");
     let mut dirs: Vec<PathBuf> = std::fs::read_dir(dir)
@@ -58,17 +58,17 @@ fn golden_models() -> Vec<PathBuf> {
     dirs
 }
 
-fn open(dir: &Path) -> (ModelConfig, Checkpoint) {
+fn open(dir: &Path) -> (ModelConfig, WeightFiles) {
     let config = ModelConfig::load(&dir.join("config.json")).unwrap();
-    let checkpoint = Checkpoint::open(dir, &config).unwrap();
-    (config, checkpoint)
+    let files = WeightFiles::open(dir, &config).unwrap();
+    (config, files)
 }
 
 #[test]
 fn logits_and_greedy_tokens_equal_those_of_the_reference_implementation() {
     for dir in golden_models() {
-        let (config, checkpoint) = open(&dir);
-        let model = weights::load(&checkpoint, &config, &Device::flex()).unwrap();
+        let (config, files) = open(&dir);
+        let model = weights::load(&files, &config, &Device::flex()).unwrap();
         let golden: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(dir.join("computed.json")).unwrap())
                 .unwrap();
@@ -87,12 +87,12 @@ fn logits_and_greedy_tokens_equal_those_of_the_reference_implementation() {
 }
 
 #[test]
-fn checkpoints_survive_loading_and_saving_byte_for_byte() {
+fn weights_survive_loading_and_saving_byte_for_byte() {
     for dir in golden_models() {
-        let (config, checkpoint) = open(&dir);
-        let model = weights::load(&checkpoint, &config, &Device::flex()).unwrap();
+        let (config, files) = open(&dir);
+        let model = weights::load(&files, &config, &Device::flex()).unwrap();
         let saved = tempfile::tempdir().unwrap();
-        weights::save(&model, saved.path(), |name| checkpoint.dtype(name)).unwrap();
+        weights::save(&model, saved.path(), |name| files.dtype(name)).unwrap();
         let after = std::fs::read(saved.path().join("model.safetensors")).unwrap();
         let after = SafeTensors::deserialize(&after).unwrap();
         let files = std::fs::read_dir(&dir)
@@ -261,9 +261,9 @@ fn saving_and_loading_changes_no_byte() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         weights::save(&decoder, a.path(), |_| Dtype::F32).unwrap();
         config.save(a.path()).unwrap();
-        let (read, checkpoint) = open(a.path());
+        let (read, files) = open(a.path());
         assert_eq!(read.eos_token_ids(Some(a.path())).unwrap(), [3, 5]);
-        let again = weights::load(&checkpoint, &read, &Device::flex().autodiff()).unwrap();
+        let again = weights::load(&files, &read, &Device::flex().autodiff()).unwrap();
         weights::save(&again.valid(), b.path(), |_| Dtype::F32).unwrap();
         read.save(b.path()).unwrap();
         for file in ["model.safetensors", "config.json"] {

@@ -213,12 +213,12 @@ fn tasks_have_weights_and_agents_their_own() {
             String::from_utf8(output.stderr).unwrap()
         }
     };
-    assert_eq!(check("tasks.weights=[1, 0, 2.5, 1, 1, 1, 1, 1, 1]"), "");
+    assert_eq!(check("tasks.proportions=[1, 0, 2.5, 1, 1, 1, 1, 1, 1]"), "");
     assert!(
-        check("tasks.weights=[1]")
-            .contains("tasks.weights: found 1 weights, expected one for each of 9 tasks")
+        check("tasks.proportions=[1]")
+            .contains("tasks.proportions: found 1 proportions, expected one for each of 9 tasks")
     );
-    assert!(check("tasks.weights=[0, 0, 0, 0, 0, 0, 0, 0, 0]").contains("not all 0"));
+    assert!(check("tasks.proportions=[0, 0, 0, 0, 0, 0, 0, 0, 0]").contains("not all 0"));
     assert_eq!(
         check("swarm.agent=[{agents=[0, 1], tasks=[\"binary_matrix\"]}]"),
         ""

@@ -3,7 +3,7 @@
 use crate::folders::stranger;
 use crate::program::{fails, sapo};
 use sapo::model::ModelConfig;
-use sapo::model::weights::{self, Checkpoint, Dtype};
+use sapo::model::weights::{self, Dtype, WeightFiles};
 use std::fs;
 use std::path::Path;
 
@@ -170,8 +170,8 @@ fn updates_that_are_not_finite_are_left_out_kept_and_end_the_run_in_the_end() {
         });
         fs::write(file, safetensors::serialize(views, None).unwrap()).unwrap();
     };
-    let checkpoint = Checkpoint::open(&other, &config).unwrap();
-    let model = weights::load(&checkpoint, &config, &burn::tensor::Device::flex()).unwrap();
+    let files = WeightFiles::open(&other, &config).unwrap();
+    let model = weights::load(&files, &config, &burn::tensor::Device::flex()).unwrap();
     weights::save(&model, &other, |_| Dtype::F32).unwrap();
     scale(&other.join("model.safetensors"), "lm_head.weight", 1e30);
     scale(&other.join("model.safetensors"), "model.norm.weight", 1e-30);

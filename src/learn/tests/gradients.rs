@@ -1,4 +1,4 @@
-//! Log-probs and gradients against plain computations, numbers by hand and finite differences.
+//! Log-probs and gradients against direct computations and finite differences.
 
 use super::*;
 use crate::learn::backward::Backward;
@@ -11,7 +11,7 @@ fn shared_prompts_give_the_logprobs_and_gradients_of_whole_rows() {
         let refs: Vec<&Example> = all.iter().collect();
         let batch = Batch::new(&refs);
         let owners = batch.owners();
-        let weight = |i: usize| 0.3 + 0.1 * i as f32;
+        let upstream = |i: usize| 0.3 + 0.1 * i as f32;
 
         let mut gradients = GradientsAccumulator::new();
         let mut shared = Vec::new();
@@ -21,21 +21,20 @@ fn shared_prompts_give_the_logprobs_and_gradients_of_whole_rows() {
             temperature: 1.0,
             checkpointing: false,
         };
-        backward.run(&mut gradients, |range, logp| {
-            shared.extend(values(logp.clone()));
-            let upstream: Vec<f32> = owners[range].iter().map(|&i| weight(i)).collect();
-            let len = upstream.len();
-            Tensor::from_data(TensorData::new(upstream, [len]), &logp.device())
+        backward.run(&mut gradients, |owner, tokens, logprobs| {
+            assert_eq!(tokens.len(), logprobs.len());
+            shared.extend_from_slice(logprobs);
+            vec![upstream(owner); logprobs.len()]
         });
         let shared_gradient = flatten(&model, &gradients.grads());
 
         let mut order: Vec<usize> = owners;
         order.dedup();
-        let plain: Vec<Tensor<1>> = order
+        let direct: Vec<Tensor<1>> = order
             .iter()
-            .map(|&i| plain_logprobs(&model, &all[i], 1.0))
+            .map(|&i| direct_logprobs(&model, &all[i], 1.0))
             .collect();
-        let expected: Vec<f32> = plain
+        let expected: Vec<f32> = direct
             .iter()
             .flat_map(|t| values(t.clone().inner()))
             .collect();
@@ -44,8 +43,8 @@ fn shared_prompts_give_the_logprobs_and_gradients_of_whole_rows() {
         }
         let sums = order
             .iter()
-            .zip(plain)
-            .map(|(&i, t)| t.sum() * weight(i))
+            .zip(direct)
+            .map(|(&i, t)| t.sum() * upstream(i))
             .collect();
         let grads = Tensor::cat(sums, 0).sum().backward();
         let expected = flatten(&model, &GradientsParams::from_grads(grads, &model));
@@ -125,136 +124,122 @@ fn gradient_checkpointing_changes_no_gradient() {
     assert_close(&at(true).1, &at(false).1, 1e-5, "gradient");
 }
 
-#[test]
-fn token_loss_by_hand() {
-    let device = Device::flex().autodiff();
-    let vector =
-        |v: &[f32]| Tensor::<1>::from_data(TensorData::new(v.to_vec(), [v.len()]), &device);
-    let ln = |x: f32| x.ln();
-    // ratios 1, 1.5, 0.5, 1.5, 0.5; advantages of both signs
-    let logp = vector(&[0.0, ln(1.5), ln(0.5), ln(1.5), ln(0.5)]).require_grad();
-    let advantage = vector(&[2.0, 2.0, 2.0, -2.0, -2.0]);
-    let loss = token_loss(
-        logp.clone(),
-        vector(&[0.0; 5]),
-        None,
-        advantage,
-        &config(LossType::Bnpo),
-    );
-    assert_close(
-        &values(loss.clone().inner()),
-        &[-2.0, -2.56, -1.0, 3.0, 1.6],
-        1e-5,
-        "loss",
-    );
-    let gradient = logp.grad(&loss.sum().backward()).unwrap();
-    // clipped where the ratio is high and the advantage positive, or low and negative
-    assert_close(
-        &values(gradient),
-        &[-2.0, 0.0, -1.0, 3.0, 0.0],
-        1e-5,
-        "gradient",
-    );
+/// Log-probs before the update that are off by up to 0.2: with the clipping of [`clipping`] some ratios are
+/// clipped, and none is near the kink.
+fn old_logprobs(model: &Decoder, examples: &[Example]) -> Vec<Vec<f32>> {
+    let of = |(i, example): (usize, &Example)| {
+        let now = batch_logprobs(model, &[example], 1.0);
+        let off = |t: usize| [-0.2, -0.02, 0.02, 0.2][(t + i) % 4];
+        now.iter().enumerate().map(|(t, l)| l + off(t)).collect()
+    };
+    examples.iter().enumerate().map(of).collect()
 }
 
-#[test]
-fn kl_is_k3_and_has_a_gradient() {
-    let device = Device::flex().autodiff();
-    let one = |x: f32| Tensor::<1>::from_data(TensorData::new(vec![x], [1]), &device);
-    let config = TrainConfig {
-        beta: 0.5,
-        ..config(LossType::Bnpo)
-    };
-    let logp = one(-1.0).require_grad();
-    let loss = token_loss(logp.clone(), one(-1.0), Some(one(-0.5)), one(0.0), &config);
-    let gap = 0.5f32;
-    assert!((loss.clone().into_scalar::<f32>() - 0.5 * (gap.exp() - gap - 1.0)).abs() < 1e-6);
-    let gradient = values(logp.grad(&loss.backward()).unwrap())[0];
-    assert!(
-        (gradient - 0.5 * (1.0 - gap.exp())).abs() < 1e-6,
-        "{gradient}"
-    );
+fn clipping(loss_type: LossType, beta: f64) -> TrainConfig {
+    TrainConfig {
+        beta,
+        epsilon: 0.1,
+        epsilon_high: 0.1,
+        micro_batch_size: 3,
+        ..config(loss_type)
+    }
 }
 
-#[test]
-fn far_ratios_stay_finite() {
-    let device = Device::flex().autodiff();
-    let vector =
-        |v: &[f32]| Tensor::<1>::from_data(TensorData::new(v.to_vec(), [v.len()]), &device);
-    let config = TrainConfig {
-        beta: 0.1,
-        ..config(LossType::Bnpo)
-    };
-    let logp = vector(&[0.0, -200.0, 0.0, -200.0]).require_grad();
-    let old = vector(&[-200.0, 0.0, -200.0, 0.0]);
-    let loss = token_loss(
-        logp.clone(),
-        old.clone(),
-        Some(old),
-        vector(&[1.0, 1.0, -1.0, -1.0]),
-        &config,
-    );
-    assert!(values(loss.clone().inner()).iter().all(|l| l.is_finite()));
-    assert!(
-        values(logp.grad(&loss.sum().backward()).unwrap())
-            .iter()
-            .all(|g| g.is_finite())
-    );
+/// The slope of the loss along a direction of length 1, by finite differences.
+fn slope(model: &Decoder, config: &TrainConfig, old: &[Vec<f32>], direction: &[f32]) -> f64 {
+    const STEP: f64 = 4e-3;
+    let all = examples();
+    let at =
+        |step: f64| loss_and_gradient(&shifted(model, direction, step), config, &all, Some(old)).0;
+    (at(STEP) - at(-STEP)) / (2.0 * STEP)
+}
+
+/// A random direction of length 1 that moves the parameters in `range` alone.
+fn direction(seed: u64, parameters: usize, range: &Range<usize>) -> Vec<f32> {
+    let mut rng = Seed::new(seed).rng();
+    let numbers: Vec<f64> = range.clone().map(|_| rng.normal()).collect();
+    let length = numbers.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let mut all = vec![0.0; parameters];
+    for (to, x) in all[range.clone()].iter_mut().zip(numbers) {
+        *to = (x / length) as f32;
+    }
+    all
+}
+
+/// The slopes along random directions within `range` are those that the gradient says.
+fn check_slopes(
+    model: &Decoder,
+    config: &TrainConfig,
+    (gradient, old): (&[f32], &[Vec<f32>]),
+    range: &Range<usize>,
+    what: &str,
+) {
+    let (mut error, mut size) = (0.0, 0.0);
+    for seed in 0..3 {
+        let direction = direction(seed, gradient.len(), range);
+        let products = gradient.iter().zip(&direction);
+        let expected: f64 = products.map(|(g, d)| f64::from(*g) * f64::from(*d)).sum();
+        let found = slope(model, config, old, &direction);
+        error += (found - expected).powi(2);
+        size += found.powi(2);
+    }
+    let error = (error / size).sqrt();
+    assert!(error < 0.03, "{what}: {error} of the slopes is wrong");
 }
 
 #[test]
 fn gradients_match_finite_differences_for_every_loss_type() {
     let model = model(true);
     let all = examples();
-    let refs: Vec<&Example> = all.iter().collect();
     for (loss_type, beta) in LOSS_TYPES.into_iter().flat_map(|l| [(l, 0.0), (l, 0.2)]) {
-        let config = TrainConfig {
-            beta,
-            epsilon: 0.05,
-            epsilon_high: 0.07,
-            micro_batch_size: 3,
-            ..config(loss_type)
-        };
-        // old log-probs off by up to 0.09: ratios differ from 1, some are clipped, none is on the kink
-        let mut old = vec![Vec::new(); all.len()];
-        for (i, example) in refs.iter().enumerate() {
-            let logp = batch_logprobs(&model, &[example], 1.0);
-            old[i] = logp
-                .iter()
-                .enumerate()
-                .map(|(t, l)| l + 0.05 * ((t + i) % 4) as f32 - 0.09)
-                .collect();
-        }
+        let config = clipping(loss_type, beta);
+        let old = old_logprobs(&model, &all);
         let (_, gradient) = loss_and_gradient(&model, &config, &all, Some(&old));
-        let squared: f64 = gradient.iter().map(|g| f64::from(*g).powi(2)).sum();
-        let at = |step: f64| {
-            loss_and_gradient(&shifted(&model, &gradient, step), &config, &all, Some(&old)).0
-        };
-        let step = 5e-4 / squared.sqrt();
-        let slope = (at(step) - at(-step)) / (2.0 * step);
+        let length = gradient
+            .iter()
+            .map(|g| f64::from(*g).powi(2))
+            .sum::<f64>()
+            .sqrt();
+        let along: Vec<f32> = gradient
+            .iter()
+            .map(|g| (f64::from(*g) / length) as f32)
+            .collect();
+        let found = slope(&model, &config, &old, &along);
         assert!(
-            (slope / squared - 1.0).abs() < 0.02,
-            "{loss_type:?} {beta}: slope {slope}, squared norm {squared}"
+            (found / length - 1.0).abs() < 0.01,
+            "{loss_type:?} {beta}: slope {found}, length of the gradient {length}"
+        );
+        let what = format!("{loss_type:?} {beta}");
+        check_slopes(
+            &model,
+            &config,
+            (&gradient, &old),
+            &(0..gradient.len()),
+            &what,
         );
     }
 }
 
 #[test]
-fn loss_of_every_type_by_hand() {
-    // one step a round: every ratio is 1, so the loss is minus the weighted sum of advantages
-    let all = [example(1, 3, 11, 2, 1.0), example(1, 3, 12, 8, -0.5)];
-    let model = model(true);
-    for (loss_type, expected) in [
-        (LossType::Bnpo, -(2.0 - 4.0) / 10.0),
-        (LossType::Dapo, -(2.0 - 4.0) / 10.0),
-        (LossType::Grpo, -(1.0 - 0.5) / 2.0),
-        (LossType::DrGrpo, -(2.0 - 4.0) / 20.0),
-    ] {
-        let (loss, _) = loss_and_gradient(&model, &config(loss_type), &all, None);
-        assert!(
-            (loss - expected).abs() < 1e-6,
-            "{loss_type:?}: {loss} is not {expected}"
-        );
+fn the_gradient_of_every_parameter_matches_finite_differences() {
+    for (kind, tied) in [("qwen2", true), ("qwen2", false), ("qwen3", false)] {
+        let fresh = model_of(kind, tied);
+        // biases that are not 0 and norms that are not 1
+        let drift: Vec<f32> = visit_order(&fresh)
+            .iter()
+            .map(|w| (w * 1e3 + 1.0).sin())
+            .collect();
+        let model = shifted(&fresh, &drift, 0.1);
+        let (config, all) = (clipping(LossType::Bnpo, 0.2), examples());
+        let old = old_logprobs(&model, &all);
+        let (_, gradient) = loss_and_gradient(&model, &config, &all, Some(&old));
+        let parameters = parameters(&model);
+        let per_layer = if kind == "qwen2" { 12 } else { 11 };
+        assert_eq!(parameters.len(), 2 * per_layer + if tied { 2 } else { 3 });
+        for (name, range) in parameters {
+            let what = format!("{kind}, tied {tied}: {name}");
+            check_slopes(&model, &config, (&gradient, &old), &range, &what);
+        }
     }
 }
 

@@ -1,24 +1,39 @@
-//! The update against plain computations: what the tests of gradients and of whole updates share.
+//! The update against direct computations: what the tests of gradients and of whole updates share.
 
 mod gradients;
+mod losses;
+mod optimizers;
+mod parities;
 mod updates;
 
 use super::batch::{Batch, Example};
-use super::grpo::{LossType, TrainConfig, Update, token_loss};
-use super::{Decoding, Optimizer, OptimizerConfig, generate, head};
+use super::head;
+use super::reduction::{Round, token_scales};
+use super::update::Minibatch;
+use super::{
+    Decoding, LossType, Optimizer, OptimizerConfig, Parity, TrainConfig, Update, UpdateStats,
+    generate,
+};
+use crate::kernels::tests::with_generic;
 use crate::model::{Decoder, ModelConfig, weights};
 use crate::seed::Seed;
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use std::collections::HashMap;
+use std::ops::Range;
 
 const VOCAB: u32 = 32;
 
 fn model(tied: bool) -> Decoder {
+    model_of("qwen2", tied)
+}
+
+fn model_of(kind: &str, tied: bool) -> Decoder {
     let config: ModelConfig = serde_json::from_value(serde_json::json!({
-        "model_type": "qwen2", "vocab_size": VOCAB, "hidden_size": 16, "intermediate_size": 24,
-        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+        "model_type": kind, "vocab_size": VOCAB, "hidden_size": 16, "intermediate_size": 24,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4, "rms_norm_eps": 1e-6,
         "rope_theta": 10000.0, "tie_word_embeddings": tied, "max_position_embeddings": 64
     }))
     .unwrap();
@@ -121,8 +136,8 @@ fn assert_close(a: &[f32], b: &[f32], relative: f32, what: &str) {
     }
 }
 
-/// Log-probs of one completion, computed the plain way: prompt and completion in one row.
-fn plain_logprobs(model: &Decoder, example: &Example, temperature: f64) -> Tensor<1> {
+/// Log-probs of one completion, computed the direct way: prompt and completion in one row.
+fn direct_logprobs(model: &Decoder, example: &Example, temperature: f64) -> Tensor<1> {
     let row: Vec<u32> = example
         .prompt
         .iter()
@@ -149,6 +164,35 @@ fn batch_logprobs(model: &Decoder, examples: &[&Example], temperature: f64) -> V
     head::logprobs(model, batch.hidden(model), &batch.targets(), temperature)
 }
 
+/// Loss and gradient of one minibatch of all examples, without a step.
+fn probe(
+    update: &Update<'_>,
+    model: &Decoder,
+    examples: &[&Example],
+    computed: impl Fn(&Example) -> bool,
+    old: Option<&[Vec<f32>]>,
+) -> (f64, Vec<f32>) {
+    let round = Round {
+        examples,
+        minibatches: 1,
+        max_completion_length: update.max_completion_length,
+    };
+    let indices: Vec<usize> = (0..examples.len()).collect();
+    let minibatch = Minibatch {
+        examples,
+        computed: indices
+            .iter()
+            .copied()
+            .filter(|&i| computed(examples[i]))
+            .collect(),
+        scales: &token_scales(update.config.loss_type, &indices, &round),
+        old,
+        first_pass: true,
+    };
+    let (gradients, metrics) = update.gradients(model, &minibatch);
+    (metrics.loss.loss, flatten(model, &gradients))
+}
+
 /// The loss of a whole update and its gradient, without a step.
 fn loss_and_gradient(
     model: &Decoder,
@@ -162,8 +206,8 @@ fn loss_and_gradient(
         reference: Some(&reference),
         ..update(config)
     };
-    let (loss, gradients) = update.probe(model, &refs, old);
-    (loss, flatten(model, &gradients))
+    let signal = |example: &Example| example.advantage != 0.0 || config.beta != 0.0;
+    probe(&update, model, &refs, signal, old)
 }
 
 /// The model moved along a direction.
@@ -177,8 +221,8 @@ fn shifted(model: &Decoder, direction: &[f32], step: f64) -> Decoder {
             let step = self.1;
             param.map(|t| {
                 let own = TensorData::new(own.to_vec(), t.dims());
-                let plain = t.inner();
-                let moved = plain.clone() + Tensor::from_data(own, &plain.device()) * step;
+                let value = t.inner();
+                let moved = value.clone() + Tensor::from_data(own, &value.device()) * step;
                 moved.autodiff().require_grad()
             })
         }
@@ -204,6 +248,30 @@ fn constant_gradient(model: &Decoder, entries: &[f32]) -> GradientsParams {
     let mut fill = Fill(entries, GradientsParams::new());
     model.visit(&mut fill);
     fill.1
+}
+
+/// Each parameter under Hugging Face's name, with the place of its numbers in the order of the module's
+/// parameters.
+fn parameters(model: &Decoder) -> Vec<(String, Range<usize>)> {
+    struct Places(Vec<(ParamId, Range<usize>)>);
+    impl ModuleVisitor for Places {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let start = self.0.last().map_or(0, |(_, range)| range.end);
+            let count = param.val().shape().num_elements();
+            self.0.push((param.id, start..start + count));
+        }
+    }
+    let mut places = Places(Vec::new());
+    model.visit(&mut places);
+    let names: HashMap<ParamId, String> = weights::tensors(model)
+        .into_iter()
+        .map(|(name, tensor)| (tensor.id(), name))
+        .collect();
+    places
+        .0
+        .into_iter()
+        .map(|(id, range)| (names[&id].clone(), range))
+        .collect()
 }
 
 /// All weights in the order of the module's parameters.

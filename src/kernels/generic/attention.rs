@@ -1,31 +1,32 @@
-//! The formulas of [`host`](super::host) in Burn's own operations, for every other device.
+//! Attention in Burn's own operations.
 //!
-//! Attention runs over padded blocks: a block holds rows behind one prompt. The two parts of what a row
+//! It runs over padded blocks: a block holds rows behind one prompt. The two parts of what a row
 //! sees are scored apart and share one softmax, so the keys and values of a prompt are never copied for
 //! its rows: all queries of a block meet them in one product.
 
-use super::packing::Packing;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use super::indices::indices;
+use crate::kernels::packing::Packing;
+use burn::tensor::{Device, Tensor, TensorData};
 use std::ops::Range;
 
 /// Added to the score of a key that must not be seen. Finite, so that a query without any visible
 /// key still has a finite softmax and a finite gradient.
-pub(crate) const HIDDEN: f32 = -1e30;
+pub(in crate::kernels) const HIDDEN: f32 = -1e30;
 
-/// Keys and values of prompts, a block each.
+/// Keys and values of prompts, one block each.
 #[derive(Clone, Debug)]
-pub(crate) struct Prefix {
+pub(in crate::kernels) struct Prefix {
     /// `[blocks, kv_heads, prompt, head_dim]`
-    pub(crate) keys: Tensor<4>,
-    pub(crate) values: Tensor<4>,
+    pub(in crate::kernels) keys: Tensor<4>,
+    pub(in crate::kernels) values: Tensor<4>,
     /// 0 where a block's prompt has a token and [`HIDDEN`] after it, `[blocks, 1, 1, prompt]`.
-    pub(crate) mask: Tensor<4>,
+    pub(in crate::kernels) mask: Tensor<4>,
 }
 
 impl Prefix {
     /// Of packed keys and values, `[tokens, kv_heads * head_dim]`: one a range, none of them behind the
     /// others; `None` when all ranges are empty.
-    pub(crate) fn new(
+    pub(in crate::kernels) fn new(
         keys: &Tensor<2>,
         values: &Tensor<2>,
         ranges: &[Range<usize>],
@@ -64,7 +65,7 @@ impl Prefix {
 
     /// The prefix whose block `i` is this one's block `blocks[i]`; blocks may repeat.
     #[must_use]
-    pub(crate) fn select(&self, blocks: &[usize]) -> Self {
+    pub(in crate::kernels) fn select(&self, blocks: &[usize]) -> Self {
         let index = indices(blocks, &self.mask.device());
         let of = |x: &Tensor<4>| x.clone().select(0, index.clone());
         Self {
@@ -94,22 +95,19 @@ fn padded(x: &Tensor<2>, ranges: &[Range<usize>], longest: usize) -> Tensor<2> {
     x.clone().select(0, indices(&places, &x.device()))
 }
 
-/// Attention of packed rows, see [`Attend`](super::host::Attend).
+/// Attention of packed rows, of which the first `first` tokens ask nothing.
 ///
 /// # Shapes
 /// - queries and output: `[tokens - first, heads * head_dim]`, keys and values: `[tokens, kv_heads * head_dim]`
-pub(crate) fn attend(
+pub(in crate::kernels) fn attend(
     inputs: [Tensor<2>; 3],
     packing: &Packing,
     first: usize,
     head_dim: usize,
 ) -> Tensor<2> {
     let [queries, keys, values] = inputs;
-    let families = packing.families();
-    let prompts: Vec<Range<usize>> = families
-        .iter()
-        .map(|family| family.prompt.clone())
-        .collect();
+    let groups = packing.groups();
+    let prompts: Vec<Range<usize>> = groups.iter().map(|group| group.prompt.clone()).collect();
     let prefix = Prefix::new(&keys, &values, &prompts, head_dim);
     let mut parts = Vec::new();
     let whole = |ranges: &[Range<usize>], group, prefix: Option<&Prefix>| {
@@ -129,23 +127,20 @@ pub(crate) fn attend(
     if !asking.is_empty() {
         parts.push(whole(&asking, 1, None));
     }
-    let sizes: Vec<usize> = families.iter().map(|family| family.rows.len()).collect();
-    let group = best_group(&sizes);
+    let sizes: Vec<usize> = groups.iter().map(|group| group.rows.len()).collect();
+    let size = best_block(&sizes);
     let (mut blocks, mut rows) = (Vec::new(), Vec::new());
-    for (index, family) in families.iter().enumerate() {
-        for block in family.rows.chunks(group) {
+    for (index, group) in groups.iter().enumerate() {
+        for block in group.rows.chunks(size) {
             blocks.push(index);
             rows.extend_from_slice(block);
             // what fills a block up is computed and dropped
-            rows.resize(blocks.len() * group, 0..0);
+            rows.resize(blocks.len() * size, 0..0);
         }
     }
     if !rows.is_empty() {
-        parts.push(whole(
-            &rows,
-            group,
-            prefix.map(|prefix| prefix.select(&blocks)).as_ref(),
-        ));
+        let prefix = prefix.map(|prefix| prefix.select(&blocks));
+        parts.push(whole(&rows, size, prefix.as_ref()));
     }
     Tensor::cat(parts, 0)
 }
@@ -178,8 +173,8 @@ fn block_attention(
     );
     let [_, _, _, kv_heads, _] = keys.dims();
     let queries = blocks(padded(queries, &asking, longest));
-    let share = queries.dims()[3] / kv_heads;
-    let causal = causal_mask(longest, share, &queries.device());
+    let heads_per_kv = queries.dims()[3] / kv_heads;
+    let causal = causal_mask(longest, heads_per_kv, &queries.device());
     let keys = keys.permute([0, 3, 1, 2, 4]);
     let mixed = attention(
         queries,
@@ -208,9 +203,9 @@ fn block_attention(
 /// # Shapes
 /// - queries: `[blocks, group, seq, heads, head_dim]`
 /// - keys and values: `[blocks, kv_heads, group, len, head_dim]`
-/// - causal: `[share * seq, len]`, see [`causal_mask`]
+/// - causal: `[heads_per_kv * seq, len]`, see [`causal_mask`]
 /// - output: `[blocks * group * seq, heads * head_dim]`
-pub(crate) fn attention(
+pub(in crate::kernels) fn attention(
     queries: Tensor<5>,
     keys: Tensor<5>,
     values: Tensor<5>,
@@ -219,26 +214,27 @@ pub(crate) fn attention(
 ) -> Tensor<2> {
     let [blocks, group, seq, heads, dim] = queries.dims();
     let kv_heads = keys.dims()[1];
-    let share = heads / kv_heads;
+    let heads_per_kv = heads / kv_heads;
     let queries = (queries * (dim as f64).powf(-0.5))
-        .reshape([blocks, group, seq, kv_heads, share, dim])
+        .reshape([blocks, group, seq, kv_heads, heads_per_kv, dim])
         .permute([0, 3, 1, 4, 2, 5])
-        .reshape([blocks, kv_heads, group * share * seq, dim]);
-    let shape = [blocks, kv_heads, group, share * seq, dim];
+        .reshape([blocks, kv_heads, group * heads_per_kv * seq, dim]);
+    let shape = [blocks, kv_heads, group, heads_per_kv * seq, dim];
     let mut own = queries.clone().reshape(shape).matmul(keys.swap_dims(3, 4));
     if let Some(mask) = causal {
         own = own + mask.unsqueeze();
     }
     let seen = own.dims()[4];
     let mut parts = vec![(
-        own.reshape([blocks, kv_heads, group * share * seq, seen]),
+        own.reshape([blocks, kv_heads, group * heads_per_kv * seq, seen]),
         values,
     )];
     if let Some(prefix) = prefix {
         let scores = queries.matmul(prefix.keys.clone().swap_dims(2, 3)) + prefix.mask.clone();
         parts.push((scores, prefix.values.clone().unsqueeze_dim(2)));
     }
-    let mixed = softmax_product(parts, shape).reshape([blocks, kv_heads, group, share, seq, dim]);
+    let mixed =
+        softmax_product(parts, shape).reshape([blocks, kv_heads, group, heads_per_kv, seq, dim]);
     mixed
         .permute([0, 2, 4, 1, 3, 5])
         .reshape([blocks * group * seq, heads * dim])
@@ -247,9 +243,9 @@ pub(crate) fn attention(
 /// Values weighted by one softmax over the scores of all parts.
 ///
 /// # Shapes
-/// - scores of a part: `[blocks, kv_heads, group * share * seq, keys]`
+/// - scores of a part: `[blocks, kv_heads, group * heads_per_kv * seq, keys]`
 /// - values of a part: `[blocks, kv_heads, group or 1, keys, head_dim]`
-/// - shape and output: `[blocks, kv_heads, group, share * seq, head_dim]`
+/// - shape and output: `[blocks, kv_heads, group, heads_per_kv * seq, head_dim]`
 fn softmax_product(parts: Vec<(Tensor<4>, Tensor<5>)>, shape: [usize; 5]) -> Tensor<5> {
     let [blocks, kv_heads, group, queries, dim] = shape;
     // the largest score only keeps exp in range, so no gradient flows through it
@@ -259,17 +255,17 @@ fn softmax_product(parts: Vec<(Tensor<4>, Tensor<5>)>, shape: [usize; 5]) -> Ten
     let largest = maxima.reduce(Tensor::max_pair).expect("at least one part");
     let mut total: Option<(Tensor<4>, Tensor<4>)> = None;
     for (scores, values) in parts {
-        let weights = (scores - largest.clone()).exp();
-        let sum = weights.clone().sum_dim(3);
+        let probs = (scores - largest.clone()).exp();
+        let sum = probs.clone().sum_dim(3);
         let [.., value_groups, keys, _] = values.dims();
-        let weights = weights.reshape([
+        let probs = probs.reshape([
             blocks,
             kv_heads,
             value_groups,
             group * queries / value_groups,
             keys,
         ]);
-        let product = weights
+        let product = probs
             .matmul(values)
             .reshape([blocks, kv_heads, group * queries, dim]);
         total = Some(match total {
@@ -281,25 +277,25 @@ fn softmax_product(parts: Vec<(Tensor<4>, Tensor<5>)>, shape: [usize; 5]) -> Ten
     (product / sum).reshape(shape)
 }
 
-/// What the queries of `seq` tokens may see of themselves, for each of the `share` query heads of a key
+/// What the queries of `seq` tokens may see of themselves, for each of the `heads_per_kv` query heads of a key
 /// head; `None` when they may see everything.
 ///
 /// # Shapes
-/// - output: `[share * seq, seq]`
-fn causal_mask(seq: usize, share: usize, device: &Device) -> Option<Tensor<2>> {
+/// - output: `[heads_per_kv * seq, seq]`
+fn causal_mask(seq: usize, heads_per_kv: usize, device: &Device) -> Option<Tensor<2>> {
     if seq == 1 {
         return None;
     }
     let row = |t: usize| (0..seq).map(move |s| if s <= t { 0.0 } else { HIDDEN });
     let one: Vec<f32> = (0..seq).flat_map(row).collect();
     Some(Tensor::from_data(
-        TensorData::new(one.repeat(share), [share * seq, seq]),
+        TensorData::new(one.repeat(heads_per_kv), [heads_per_kv * seq, seq]),
         device,
     ))
 }
 
 /// The block size of the least work, where a block costs about as much as a row.
-fn best_group(sizes: &[usize]) -> usize {
+fn best_block(sizes: &[usize]) -> usize {
     let largest = sizes.iter().copied().max().unwrap_or(1).max(1);
     let cost = |group: usize| {
         sizes
@@ -311,24 +307,6 @@ fn best_group(sizes: &[usize]) -> usize {
         .rev()
         .min_by_key(|&group| cost(group))
         .unwrap_or(1)
-}
-
-/// Root-mean-square norm of each row, times a weight a column.
-///
-/// # Shapes
-/// - x and output: `[rows, width]`, weight: `[1, width]`
-pub(crate) fn rms_norm(x: Tensor<2>, weight: Tensor<2>, epsilon: f64) -> Tensor<2> {
-    let scale = (x.clone().square().mean_dim(1) + epsilon).sqrt().recip();
-    x * scale * weight
-}
-
-/// Indices as a tensor.
-pub(crate) fn indices(values: &[usize], device: &Device) -> Tensor<1, Int> {
-    let data: Vec<i32> = values
-        .iter()
-        .map(|&v| i32::try_from(v).expect("an index below 2^31"))
-        .collect();
-    Tensor::from_data(TensorData::new(data, [values.len()]), device)
 }
 
 #[cfg(test)]
@@ -372,10 +350,10 @@ mod tests {
 
     #[test]
     fn block_size_fits_uneven_groups() {
-        assert_eq!(best_group(&[8, 8, 8]), 8);
-        assert_eq!(best_group(&[8, 16, 8]), 8);
-        assert_eq!(best_group(&[8, 4]), 4);
-        assert_eq!(best_group(&[8, 8, 8, 7]), 8);
-        assert_eq!(best_group(&[1]), 1);
+        assert_eq!(best_block(&[8, 8, 8]), 8);
+        assert_eq!(best_block(&[8, 16, 8]), 8);
+        assert_eq!(best_block(&[8, 4]), 4);
+        assert_eq!(best_block(&[8, 8, 8, 7]), 8);
+        assert_eq!(best_block(&[1]), 1);
     }
 }

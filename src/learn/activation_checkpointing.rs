@@ -2,7 +2,7 @@
 //! computed again when its gradient is due (TRL's `gradient_checkpointing`).
 
 use super::batch::Batch;
-use crate::model::{Decoder, Pass};
+use crate::model::{Decoder, ForwardContext};
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Tensor;
@@ -11,23 +11,28 @@ use burn::tensor::Tensor;
 pub(crate) struct Layers<'a> {
     model: &'a Decoder,
     batch: &'a Batch<'a>,
-    pass: Pass,
+    context: ForwardContext,
     /// Input of each layer, and the output of the last one.
     states: Vec<Tensor<2>>,
 }
 
 impl<'a> Layers<'a> {
     pub(crate) fn forward(model: &'a Decoder, batch: &'a Batch<'a>) -> Self {
-        let (plain, pass) = (model.valid(), model.pass(batch.packing()));
-        let mut states = vec![plain.embed(batch.tokens())];
-        for (index, layer) in plain.layers.iter().enumerate() {
+        let inference = model.valid();
+        let context = model.forward_context(batch.packing());
+        let mut states = vec![inference.embed(batch.tokens())];
+        for (index, layer) in inference.layers.iter().enumerate() {
             let x = states[index].clone();
-            states.push(pass.layer(layer, x, index + 1 == plain.layers.len()).0);
+            states.push(
+                context
+                    .layer(layer, x, index + 1 == inference.layers.len())
+                    .0,
+            );
         }
         Self {
             model,
             batch,
-            pass,
+            context,
             states,
         }
     }
@@ -67,7 +72,7 @@ impl<'a> Layers<'a> {
         for (index, layer) in model.layers.iter().enumerate().rev() {
             let x = input();
             let (after, _) = self
-                .pass
+                .context
                 .layer(layer, x.clone(), index + 1 == model.layers.len());
             by = carry(after, by, Some(x)).expect("asked for");
         }

@@ -1,11 +1,11 @@
 //! Choosing tokens from a large vocabulary without taking its logits off the device.
 //!
-//! The weights of a row are summed in blocks where they are; the host draws a block by its sum, and only
-//! that block's logits follow. The token is the one that [`choose`](super::decode::choose) would take, but
+//! The exponentials of a row are summed in blocks where they are; the host picks a block by its sum, and
+//! only that block's logits follow. The token is the one that [`choose`](super::decode::choose) would take, but
 //! for the rounding of the sums.
 
 use super::decode::{Decoding, pick};
-use crate::model::indices;
+use crate::kernels::indices;
 use crate::rollout::Token;
 use burn::tensor::Tensor;
 
@@ -39,61 +39,109 @@ pub(super) fn choose_all(
     let (blocks, device) = (vocab / block, logits.device());
     let largest = logits.clone().max_dim(1);
     let scaled = (logits - largest) / decoding.logprob_temperature(); // [rows, vocab], at most 0
-    let weights = scaled.clone().exp();
-    let moments = (weights.clone() * scaled.clone()).sum_dim(1); // [rows, 1]
-    let sums = weights
+    let sums = block_sums(&scaled, block);
+    let picks: Vec<Pick> = match decoding.temperature == 0.0 {
+        true => {
+            let ids = scaled.clone().argmax(1).into_data();
+            let place = |id: i64| Pick {
+                block: id as usize / block,
+                within: Within::At(id as usize % block),
+            };
+            ids.iter::<i64>().map(place).collect()
+        }
+        false => {
+            let of_row = sums.iter().zip(uniforms);
+            of_row.map(|(sums, &uniform)| sums.pick(uniform)).collect()
+        }
+    };
+    let row_pick = picks.iter().enumerate();
+    let wanted: Vec<usize> = row_pick
+        .map(|(row, pick)| row * blocks + pick.block)
+        .collect();
+    let near = scaled
+        .reshape([rows * blocks, block])
+        .select(0, indices(&wanted, &device));
+    let near = floats(near);
+    let of_rows = near.chunks(block).zip(picks.iter().zip(&sums));
+    of_rows
+        .map(|(near, (pick, sums))| {
+            let within = pick.within.find(near);
+            let log_total = sums.total.ln();
+            Token {
+                id: (pick.block * block + within) as u32,
+                logprob: (f64::from(near[within]) - log_total) as f32,
+                entropy: (log_total - sums.moment / sums.total) as f32,
+            }
+        })
+        .collect()
+}
+
+/// What the host knows of the exponentials of a row.
+struct Sums {
+    /// The sum of each block.
+    blocks: Vec<f32>,
+    total: f64,
+    /// The sum of the exponentials times their exponents.
+    moment: f64,
+}
+
+/// A block and where the token stands in it.
+struct Pick {
+    block: usize,
+    within: Within,
+}
+
+enum Within {
+    At(usize),
+    /// Where the cumulative exponential within the block exceeds this.
+    Beyond(f64),
+}
+
+/// Sums of the exponentials of each row, read in one transfer.
+///
+/// # Shapes
+/// - scaled: `[rows, vocab]`
+fn block_sums(scaled: &Tensor<2>, block: usize) -> Vec<Sums> {
+    let [rows, vocab] = scaled.dims();
+    let blocks = vocab / block;
+    let exps = scaled.clone().exp();
+    let moments = (exps.clone() * scaled.clone()).sum_dim(1); // [rows, 1]
+    let sums = exps
         .reshape([rows, blocks, block])
         .sum_dim(2)
         .reshape([rows, blocks]);
-    let numbers: Vec<f32> = floats(Tensor::cat(vec![sums, moments], 1));
-    let numbers: Vec<&[f32]> = numbers.chunks(blocks + 1).collect();
-    let totals: Vec<f64> = numbers
-        .iter()
-        .map(|row| row[..blocks].iter().map(|&w| f64::from(w)).sum())
-        .collect();
+    let numbers = floats(Tensor::cat(vec![sums, moments], 1));
+    let row = |row: &[f32]| Sums {
+        blocks: row[..blocks].to_vec(),
+        total: row[..blocks].iter().map(|&sum| f64::from(sum)).sum(),
+        moment: f64::from(row[blocks]),
+    };
+    numbers.chunks(blocks + 1).map(row).collect()
+}
 
-    let greedy = (decoding.temperature == 0.0).then(|| scaled.clone().argmax(1).into_data());
-    let greedy: Option<Vec<usize>> =
-        greedy.map(|ids| ids.iter::<i64>().map(|id| id as usize).collect());
-    // the block of each row, and how much of the total lies before what is picked within it
-    let drawn = |row: usize| {
-        let sums = &numbers[row][..blocks];
-        let chosen = pick(sums, 0..blocks, totals[row], uniforms[row]);
-        let before: f64 = sums[..chosen].iter().map(|&w| f64::from(w)).sum();
-        (chosen, uniforms[row] * totals[row] - before)
-    };
-    let places: Vec<(usize, f64)> = match &greedy {
-        Some(ids) => ids.iter().map(|id| (id / block, 0.0)).collect(),
-        None => (0..rows).map(drawn).collect(),
-    };
-    let wanted: Vec<usize> = places
-        .iter()
-        .enumerate()
-        .map(|(row, (chosen, _))| row * blocks + chosen)
-        .collect();
-    let near = floats(
-        scaled
-            .reshape([rows * blocks, block])
-            .select(0, indices(&wanted, &device)),
-    );
-    let token = |(row, near): (usize, &[f32])| {
-        let (chosen, rest) = places[row];
-        let within = match &greedy {
-            Some(ids) => ids[row] % block,
-            None => {
-                let weights: Vec<f32> = near.iter().map(|z| z.exp()).collect();
-                let sum: f64 = weights.iter().map(|&w| f64::from(w)).sum();
-                pick(&weights, 0..block, sum, (rest / sum).clamp(0.0, 1.0))
-            }
-        };
-        let log_total = totals[row].ln();
-        Token {
-            id: (chosen * block + within) as u32,
-            logprob: (f64::from(near[within]) - log_total) as f32,
-            entropy: (log_total - f64::from(numbers[row][blocks]) / totals[row]) as f32,
+impl Sums {
+    fn pick(&self, uniform: f64) -> Pick {
+        let block = pick(&self.blocks, 0..self.blocks.len(), self.total, uniform);
+        let before: f64 = self.blocks[..block].iter().map(|&sum| f64::from(sum)).sum();
+        Pick {
+            block,
+            within: Within::Beyond(uniform * self.total - before),
         }
-    };
-    near.chunks(block).enumerate().map(token).collect()
+    }
+}
+
+impl Within {
+    /// The place in a block, given its scaled logits.
+    fn find(&self, near: &[f32]) -> usize {
+        match self {
+            Self::At(place) => *place,
+            Self::Beyond(rest) => {
+                let exps: Vec<f32> = near.iter().map(|z| z.exp()).collect();
+                let sum: f64 = exps.iter().map(|&x| f64::from(x)).sum();
+                pick(&exps, 0..exps.len(), sum, (rest / sum).clamp(0.0, 1.0))
+            }
+        }
+    }
 }
 
 fn floats(tensor: Tensor<2>) -> Vec<f32> {
@@ -141,7 +189,7 @@ mod tests {
         }
         assert!(
             same >= 40 * rows - 1,
-            "{same}: only a draw on the edge between two tokens may differ"
+            "{same}: only a pick on the edge between two tokens may differ"
         );
     }
 

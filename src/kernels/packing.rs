@@ -1,4 +1,4 @@
-//! Rows of unequal length one after the other, none of them filled up, each behind a prompt that is
+//! Rows of unequal length one after the other, none of them padded, each behind a prompt that is
 //! there once for all rows that continue it.
 //!
 //! The tokens of all prompts come first, then those of the rows. A token sees its own row up to itself
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// A prompt and the rows that continue it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Family {
+pub(crate) struct PromptGroup {
     /// Where its tokens stand; may be empty.
     pub(crate) prompt: Range<usize>,
     /// Where those of each row stand, never empty.
@@ -18,7 +18,7 @@ pub(crate) struct Family {
 /// Where the tokens of a forward pass stand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packing {
-    families: Vec<Family>,
+    groups: Vec<PromptGroup>,
     prompt_tokens: usize,
     positions: Vec<usize>,
 }
@@ -38,24 +38,24 @@ impl Packing {
             end += len;
             end - len..end
         };
-        let mut families: Vec<Family> = prompts
+        let mut groups: Vec<PromptGroup> = prompts
             .iter()
-            .map(|&len| Family {
+            .map(|&len| PromptGroup {
                 prompt: next(len),
                 rows: Vec::new(),
             })
             .collect();
-        for (family, lengths) in families.iter_mut().zip(rows) {
-            family.rows = lengths.iter().map(|&len| next(len)).collect();
+        for (group, lengths) in groups.iter_mut().zip(rows) {
+            group.rows = lengths.iter().map(|&len| next(len)).collect();
         }
         let prompt_tokens = prompts.iter().sum();
         let mut positions: Vec<usize> = prompts.iter().flat_map(|&len| 0..len).collect();
-        for family in &families {
-            let start = family.prompt.len();
-            positions.extend(family.rows.iter().flat_map(|row| start..start + row.len()));
+        for group in &groups {
+            let start = group.prompt.len();
+            positions.extend(group.rows.iter().flat_map(|row| start..start + row.len()));
         }
         Self {
-            families,
+            groups,
             prompt_tokens,
             positions,
         }
@@ -84,8 +84,9 @@ impl Packing {
         &self.positions
     }
 
-    pub(crate) fn families(&self) -> &[Family] {
-        &self.families
+    /// The prompts with their rows.
+    pub(crate) fn groups(&self) -> &[PromptGroup] {
+        &self.groups
     }
 }
 
@@ -99,16 +100,16 @@ mod tests {
         assert_eq!((packing.prompt_tokens(), packing.tokens()), (2, 8));
         assert_eq!(packing.positions(), [0, 1, 2, 2, 3, 4, 0, 1]);
         assert_eq!(
-            packing.families()[0],
-            Family {
+            packing.groups()[0],
+            PromptGroup {
                 prompt: 0..2,
                 rows: vec![2..3, 3..6]
             }
         );
         assert_eq!(
             (
-                packing.families()[1].prompt.clone(),
-                packing.families()[1].rows.len()
+                packing.groups()[1].prompt.clone(),
+                packing.groups()[1].rows.len()
             ),
             (2..2, 1)
         );

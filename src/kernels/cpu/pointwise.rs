@@ -1,8 +1,9 @@
 //! Operations whose result at a row depends on that row alone: affine maps, norms, rotation, SwiGLU.
 
-use super::vector::{dot, exp, rows_of, widest};
-use super::{Host, HostOp, dims, into_numbers, matrix, numbers, whole};
-use crate::model::rope::Rope;
+use super::op::{CpuOp, CpuTensor, dims, into_numbers, matrix, numbers, whole};
+use crate::kernels::rope::Rope;
+use crate::kernels::simd::{dispatch, dot, exp};
+use crate::kernels::threads::rows_of;
 use burn::backend::Flex;
 use burn::backend::ops::FloatTensorOps;
 
@@ -11,17 +12,17 @@ use burn::backend::ops::FloatTensorOps;
 /// # Shapes
 /// - x: `[rows, in]`, W: `[in, out]`, b: `[1, out]`, output: `[rows, out]`
 #[derive(Clone, Debug)]
-pub(crate) struct Linear;
+pub(in crate::kernels) struct Affine;
 
-impl HostOp<3> for Linear {
-    type Saved = [Host; 2];
+impl CpuOp<3> for Affine {
+    type Saved = [CpuTensor; 2];
 
-    fn forward(&self, [x, weight, bias]: [Host; 3]) -> (Host, Self::Saved) {
+    fn forward(&self, [x, weight, bias]: [CpuTensor; 3]) -> (CpuTensor, Self::Saved) {
         let mut y = Flex::float_matmul(x.clone(), weight.clone());
         let (bias, width) = (whole(bias), dims(&y)[1]);
         let bias = numbers(&bias);
         rows_of(y.storage_mut(), width, |_, y| {
-            widest(
+            dispatch(
                 #[inline(always)]
                 || {
                     for row in y.chunks_exact_mut(width) {
@@ -35,11 +36,11 @@ impl HostOp<3> for Linear {
         (y, [x, weight])
     }
 
-    fn backward(&self, [x, weight]: Self::Saved, upstream: Host) -> [Host; 3] {
+    fn backward(&self, [x, weight]: Self::Saved, upstream: CpuTensor) -> [CpuTensor; 3] {
         let upstream = whole(upstream);
         let [_, width] = dims(&upstream);
         let mut by_bias = vec![0.0; width];
-        widest(
+        dispatch(
             #[inline(always)]
             || {
                 for row in numbers(&upstream).chunks_exact(width) {
@@ -60,18 +61,18 @@ impl HostOp<3> for Linear {
 /// # Shapes
 /// - all: `[rows, width]`
 #[derive(Clone, Debug)]
-pub(crate) struct Swiglu;
+pub(in crate::kernels) struct Swiglu;
 
-impl HostOp<2> for Swiglu {
-    type Saved = [Host; 2];
+impl CpuOp<2> for Swiglu {
+    type Saved = [CpuTensor; 2];
 
-    fn forward(&self, inputs: [Host; 2]) -> (Host, Self::Saved) {
+    fn forward(&self, inputs: [CpuTensor; 2]) -> (CpuTensor, Self::Saved) {
         let [gate, up] = inputs.map(whole);
         let ([rows, width], g, u) = (dims(&gate), numbers(&gate), numbers(&up));
         let mut out = vec![0.0; g.len()];
         rows_of(&mut out, width, |row, out| {
             let (g, u) = (&g[row * width..], &u[row * width..]);
-            widest(
+            dispatch(
                 #[inline(always)]
                 || {
                     for ((out, &g), &u) in out.iter_mut().zip(g).zip(u) {
@@ -83,7 +84,7 @@ impl HostOp<2> for Swiglu {
         (matrix(out, [rows, width]), [gate, up])
     }
 
-    fn backward(&self, [gate, up]: Self::Saved, upstream: Host) -> [Host; 2] {
+    fn backward(&self, [gate, up]: Self::Saved, upstream: CpuTensor) -> [CpuTensor; 2] {
         let upstream = whole(upstream);
         let ([rows, width], g, u, by) = (
             dims(&gate),
@@ -91,14 +92,14 @@ impl HostOp<2> for Swiglu {
             numbers(&up),
             numbers(&upstream),
         );
-        // both gradients side by side, a row of the one after a row of the other
+        // both gradients side by side: each row has the one's row, then the other's
         let mut both = vec![0.0; 2 * g.len()];
         rows_of(&mut both, 2 * width, |row, both| {
             let from = row * width;
             let inputs = g[from..]
                 .chunks_exact(width)
                 .zip(u[from..].chunks_exact(width));
-            widest(
+            dispatch(
                 #[inline(always)]
                 || {
                     for ((both, (g, u)), by) in both
@@ -121,14 +122,14 @@ impl HostOp<2> for Swiglu {
     }
 }
 
-/// Root-mean-square norm of each row, times a weight a column.
+/// Root-mean-square norm of each row, times one weight per column.
 ///
 /// # Shapes
 /// - x and output: `[rows, width]`, weight: `[1, width]`
 #[derive(Clone, Debug)]
-pub(crate) struct RmsNorm {
+pub(in crate::kernels) struct RmsNorm {
     /// Added to the mean of squares.
-    pub(crate) epsilon: f64,
+    pub(in crate::kernels) epsilon: f64,
 }
 
 impl RmsNorm {
@@ -140,16 +141,16 @@ impl RmsNorm {
     }
 }
 
-impl HostOp<2> for RmsNorm {
-    type Saved = [Host; 2];
+impl CpuOp<2> for RmsNorm {
+    type Saved = [CpuTensor; 2];
 
-    fn forward(&self, inputs: [Host; 2]) -> (Host, Self::Saved) {
+    fn forward(&self, inputs: [CpuTensor; 2]) -> (CpuTensor, Self::Saved) {
         let [x, weight] = inputs.map(whole);
         let ([rows, width], from, gamma) = (dims(&x), numbers(&x), numbers(&weight));
         let mut out = vec![0.0; from.len()];
         rows_of(&mut out, width, |row, out| {
             let from = from[row * width..].chunks_exact(width);
-            widest(
+            dispatch(
                 #[inline(always)]
                 || {
                     for (out, x) in out.chunks_exact_mut(width).zip(from) {
@@ -164,12 +165,12 @@ impl HostOp<2> for RmsNorm {
         (matrix(out, [rows, width]), [x, weight])
     }
 
-    fn backward(&self, [x, weight]: Self::Saved, upstream: Host) -> [Host; 2] {
+    fn backward(&self, [x, weight]: Self::Saved, upstream: CpuTensor) -> [CpuTensor; 2] {
         let [rows, width] = dims(&x);
         let (x, gamma) = (numbers(&x), numbers(&weight));
         let mut by = into_numbers(upstream);
         let mut by_gamma = vec![0.0; width];
-        widest(
+        dispatch(
             #[inline(always)]
             || {
                 for (by, x) in by.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
@@ -194,17 +195,17 @@ impl HostOp<2> for RmsNorm {
 /// # Shapes
 /// - input and output: `[rows, heads * head_dim]`
 #[derive(Clone, Debug)]
-pub(crate) struct Rotate(pub(crate) Rope);
+pub(in crate::kernels) struct Rotate(pub(crate) Rope);
 
 impl Rotate {
     /// Turned by the angles of the positions, or back.
-    fn turn(&self, x: Host, back: bool) -> Host {
+    fn turn(&self, x: CpuTensor, back: bool) -> CpuTensor {
         let shape = dims(&x);
         let mut x = into_numbers(x);
         let (rope, sign) = (&self.0, if back { -1.0 } else { 1.0 });
         let half = rope.half();
         rows_of(&mut x, shape[1], |first, x| {
-            widest(
+            dispatch(
                 #[inline(always)]
                 || {
                     for (i, row) in x.chunks_exact_mut(shape[1]).enumerate() {
@@ -224,14 +225,14 @@ impl Rotate {
     }
 }
 
-impl HostOp<1> for Rotate {
+impl CpuOp<1> for Rotate {
     type Saved = ();
 
-    fn forward(&self, [x]: [Host; 1]) -> (Host, ()) {
+    fn forward(&self, [x]: [CpuTensor; 1]) -> (CpuTensor, ()) {
         (self.turn(x, false), ())
     }
 
-    fn backward(&self, (): (), upstream: Host) -> [Host; 1] {
+    fn backward(&self, (): (), upstream: CpuTensor) -> [CpuTensor; 1] {
         [self.turn(upstream, true)]
     }
 }

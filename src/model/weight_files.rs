@@ -4,6 +4,7 @@
 //! model and one tensor is ever in memory, whatever a header claims.
 
 use super::config::ModelConfig;
+use super::weight_error::Error;
 use half::{bf16, f16};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
@@ -11,83 +12,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-
-/// Why weights cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file cannot be read.
-    #[error("{file}: cannot be read: {cause}")]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        cause: std::io::Error,
-    },
-    /// The file cannot be written.
-    #[error("{file}: cannot be written: {cause}")]
-    Write {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        cause: std::io::Error,
-    },
-    /// The file is no safetensors file, or no index of such files.
-    #[error("{file}: {problem}")]
-    Format {
-        /// The file.
-        file: PathBuf,
-        /// What was found, and what was expected.
-        problem: String,
-    },
-    /// A tensor is not there.
-    #[error("{file}: tensor `{tensor}` is missing, expected with shape {expected:?}")]
-    Missing {
-        /// The file.
-        file: PathBuf,
-        /// The name looked for.
-        tensor: String,
-        /// The shape that config.json asks for.
-        expected: Vec<usize>,
-    },
-    /// A tensor has another shape than `config.json` asks for.
-    #[error("{file}: tensor `{tensor}` has shape {found:?}, config.json asks for {expected:?}")]
-    Shape {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-        /// The shape in the file.
-        found: Vec<usize>,
-        /// The shape that config.json asks for.
-        expected: Vec<usize>,
-    },
-    /// A tensor is of a type that the program does not read.
-    #[error("{file}: tensor `{tensor}` has type {found:?}, expected F32, F16 or BF16")]
-    Type {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-        /// The type in the file.
-        found: Dtype,
-    },
-    /// A tensor that belongs to no part of the model.
-    #[error("{file}: tensor `{tensor}` belongs to no part of this model")]
-    Unknown {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-    },
-    /// A weight that is infinite or not a number.
-    #[error("{file}: tensor `{tensor}` holds a value that is not finite")]
-    NotFinite {
-        /// The file.
-        file: PathBuf,
-        /// The name.
-        tensor: String,
-    },
-}
 
 /// The file of a model that is in one piece.
 pub(super) const FILE: &str = "model.safetensors";
@@ -108,21 +32,21 @@ struct Shard {
 }
 
 /// The weights of a model folder, their names, shapes and types checked against a configuration.
-pub struct Checkpoint {
+pub struct WeightFiles {
     shards: Vec<Shard>,
     /// The shard of each tensor.
     places: HashMap<String, usize>,
 }
 
-impl Checkpoint {
+impl WeightFiles {
     /// Reads and checks the headers of a model folder.
     ///
     /// # Errors
     /// Names the file and the tensor, what was found and what was expected.
     pub fn open(dir: &Path, config: &ModelConfig) -> Result<Self, Error> {
-        let checkpoint = Self::headers(dir)?;
-        checkpoint.check(config)?;
-        Ok(checkpoint)
+        let files = Self::headers(dir)?;
+        files.check(config)?;
+        Ok(files)
     }
 
     fn headers(dir: &Path) -> Result<Self, Error> {
@@ -260,11 +184,11 @@ impl Checkpoint {
         self.find(name).map_or(Dtype::F32, |(_, info)| info.dtype)
     }
 
-    /// The values of a tensor, of a matrix `[rows, columns]` turned to `[columns, rows]` where wanted.
+    /// The values of a tensor, of a matrix `[rows, columns]` transposed to `[columns, rows]` where wanted.
     ///
     /// # Errors
     /// When the file cannot be read or a value is not finite.
-    pub(super) fn read(&self, name: &str, turned: bool) -> Result<Vec<f32>, Error> {
+    pub(super) fn read(&self, name: &str, transposed: bool) -> Result<Vec<f32>, Error> {
         let (shard, info) = self.find(name).expect("checked when the folder was opened");
         let failed = |cause| Error::Read {
             file: shard.path.clone(),
@@ -275,7 +199,7 @@ impl Checkpoint {
             .map_err(failed)?;
         let width = width(info.dtype).expect("checked when the folder was opened");
         let [rows, columns] = match info.shape[..] {
-            [rows, columns] if turned => [rows, columns],
+            [rows, columns] if transposed => [rows, columns],
             _ => [info.shape.iter().product(), 1],
         };
         let mut values = vec![0.0; rows * columns];
@@ -377,12 +301,12 @@ fn weight_map(index: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>, Err
     })?;
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (tensor, file) in map {
-        let plain = file.as_str().filter(|file| {
+        let name = file.as_str().filter(|file| {
             Path::new(file)
                 .file_name()
                 .is_some_and(|name| name == *file)
         });
-        let file = plain.ok_or_else(|| {
+        let file = name.ok_or_else(|| {
             wrong(format!(
                 "tensor `{tensor}`: found {file}, expected the name of a file"
             ))

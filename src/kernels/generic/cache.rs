@@ -1,125 +1,18 @@
-//! What the rows of a batch have behind them while they grow by a token at a time: the keys and values of
-//! their prompts, one a distinct prompt, and of their own tokens.
+//! Keys and values of rows that grow by one token at a time, and attention over them, in Burn's own
+//! operations.
 
-use super::host::HostCache;
-use super::packing::Packing;
-use super::plain::{Prefix, attention, indices};
-use super::rope::Rope;
-use burn::tensor::{Int, Tensor};
+use super::attention::{Prefix, attention};
+use super::indices::indices;
+use crate::kernels::packing::Packing;
+use burn::tensor::Tensor;
 use std::ops::Range;
 
-/// Blocks of rows are laid out anew when at most this share of the places would be left.
+/// Blocks of rows are laid out anew when at most this fraction of the places would be left.
 const COMPACT_BELOW: f64 = 0.8;
 
-/// Keys and values of rows and their prompts.
-pub struct Cache {
-    kind: Kind,
-    rope: Rope,
-}
-
-enum Kind {
-    Host(HostCache),
-    Blocks(BlockCache),
-}
-
-impl Cache {
-    /// For `group` rows behind each prompt, with room for `capacity` tokens a row; `layers` holds the keys
-    /// and values of the packed prompts, `[tokens, kv_heads * head_dim]`, none without any token.
-    pub(super) fn new(
-        layers: Vec<Option<[Tensor<2>; 2]>>,
-        prompts: &[&[u32]],
-        [group, capacity]: [usize; 2],
-        [kv_heads, head_dim]: [usize; 2],
-        theta: f64,
-        host: bool,
-    ) -> Self {
-        let lengths: Vec<usize> = prompts.iter().map(|p| p.len()).collect();
-        let last = lengths.iter().max().unwrap_or(&0) + capacity;
-        let rope = Rope::new(&[last], head_dim, theta);
-        let kind = if host {
-            Kind::Host(HostCache::new(
-                layers,
-                &lengths,
-                group,
-                capacity,
-                [kv_heads, head_dim],
-            ))
-        } else {
-            Kind::Blocks(BlockCache::new(
-                &layers,
-                &lengths,
-                group,
-                capacity,
-                [kv_heads, head_dim],
-            ))
-        };
-        Self { kind, rope }
-    }
-
-    /// Goes on with these of the living rows, given in ascending order.
-    pub fn keep(&mut self, rows: &[usize]) {
-        match &mut self.kind {
-            Kind::Host(cache) => cache.keep(rows),
-            Kind::Blocks(cache) => cache.keep(rows),
-        }
-    }
-
-    /// The rotation of the next token of every row that is computed.
-    pub(super) fn rope(&self) -> Rope {
-        self.rope.at(&match &self.kind {
-            Kind::Host(cache) => cache.positions(),
-            Kind::Blocks(cache) => cache.positions(),
-        })
-    }
-
-    /// The tokens of the rows that are computed, given those of the living rows.
-    pub(super) fn computed(&self, tokens: &[u32]) -> Vec<u32> {
-        match &self.kind {
-            Kind::Host(_) => tokens.into(),
-            Kind::Blocks(cache) => cache.computed(tokens),
-        }
-    }
-
-    /// The living of the rows that were computed.
-    ///
-    /// # Shapes
-    /// - x and output: `[rows, width]`
-    pub(super) fn living(&self, x: Tensor<2>) -> Tensor<2> {
-        match &self.kind {
-            Kind::Blocks(cache) if cache.places.len() < x.dims()[0] => {
-                let living = indices(&cache.places, &x.device());
-                x.select(0, living)
-            }
-            _ => x,
-        }
-    }
-
-    /// Writes the keys and values of one more token a row and returns what its queries find.
-    ///
-    /// # Shapes
-    /// - queries and output: `[rows, heads * head_dim]`, keys and values: `[rows, kv_heads * head_dim]`
-    ///
-    /// # Panics
-    /// When there is no room left.
-    pub(super) fn attend(&mut self, layer: usize, inputs: [Tensor<2>; 3]) -> Tensor<2> {
-        match &mut self.kind {
-            Kind::Host(cache) => cache.attend(layer, inputs),
-            Kind::Blocks(cache) => cache.attend(layer, inputs),
-        }
-    }
-
-    /// Counts the token that all layers have written.
-    pub(super) fn advance(&mut self) {
-        match &mut self.kind {
-            Kind::Host(cache) => cache.advance(),
-            Kind::Blocks(cache) => cache.len += 1,
-        }
-    }
-}
-
-/// The cache of devices other than the CPU: rows stand in blocks of `group` behind one prompt.
-struct BlockCache {
-    /// Of each layer, a block a prompt.
+/// Keys and values of rows and their prompts: rows stand in blocks of `group` behind one prompt.
+pub(in crate::kernels) struct Cache {
+    /// Of each layer, one block per prompt.
     prefixes: Vec<Option<Prefix>>,
     /// Of each layer, `[blocks, kv_heads, group, capacity, head_dim]`.
     layers: Vec<Option<[Tensor<5>; 2]>>,
@@ -135,8 +28,9 @@ struct BlockCache {
     len: usize,
 }
 
-impl BlockCache {
-    fn new(
+impl Cache {
+    /// See [`Cache`](crate::kernels::Cache).
+    pub(in crate::kernels) fn new(
         layers: &[Option<[Tensor<2>; 2]>],
         lengths: &[usize],
         group: usize,
@@ -145,9 +39,9 @@ impl BlockCache {
     ) -> Self {
         let packing = Packing::new(lengths, &[]);
         let ranges: Vec<Range<usize>> = packing
-            .families()
+            .groups()
             .iter()
-            .map(|family| family.prompt.clone())
+            .map(|group| group.prompt.clone())
             .collect();
         let prefix = |pair: &Option<[Tensor<2>; 2]>| {
             pair.as_ref()
@@ -167,15 +61,16 @@ impl BlockCache {
         }
     }
 
-    fn positions(&self) -> Vec<usize> {
+    /// The position of the next token of every row that is computed.
+    pub(in crate::kernels) fn positions(&self) -> Vec<usize> {
         self.blocks
             .iter()
             .flat_map(|&b| std::iter::repeat_n(self.lengths[b] + self.len, self.group))
             .collect()
     }
 
-    /// Places of rows that have ended repeat the token of another row.
-    fn computed(&self, tokens: &[u32]) -> Vec<u32> {
+    /// The tokens of the rows that are computed: places of rows that have ended repeat the token of another row.
+    pub(in crate::kernels) fn computed(&self, tokens: &[u32]) -> Vec<u32> {
         let mut all = vec![tokens[0]; self.blocks.len() * self.group];
         self.places
             .iter()
@@ -184,7 +79,26 @@ impl BlockCache {
         all
     }
 
-    fn attend(&mut self, layer: usize, [queries, keys, values]: [Tensor<2>; 3]) -> Tensor<2> {
+    /// The living of the rows that were computed.
+    pub(in crate::kernels) fn living(&self, x: Tensor<2>) -> Tensor<2> {
+        if self.places.len() == x.dims()[0] {
+            return x;
+        }
+        let living = indices(&self.places, &x.device());
+        x.select(0, living)
+    }
+
+    /// Counts the token that all layers have written.
+    pub(in crate::kernels) fn advance(&mut self) {
+        self.len += 1;
+    }
+
+    /// Writes the keys and values of one more token per row and returns what its queries find.
+    pub(in crate::kernels) fn attend(
+        &mut self,
+        layer: usize,
+        [queries, keys, values]: [Tensor<2>; 3],
+    ) -> Tensor<2> {
         let (blocks, group, dim) = (self.blocks.len(), self.group, self.head_dim);
         let heads = queries.dims()[1] / dim;
         let own = |x: Tensor<2>| {
@@ -243,7 +157,7 @@ impl BlockCache {
 
     /// Rows that have ended are computed on until leaving them out makes a clearly smaller batch. A block
     /// keeps as many places as the block with most living rows; ended ones fill the others.
-    fn keep(&mut self, rows: &[usize]) {
+    pub(in crate::kernels) fn keep(&mut self, rows: &[usize]) {
         self.places = rows.iter().map(|&row| self.places[row]).collect();
         let mut living = vec![Vec::new(); self.blocks.len()];
         self.places
@@ -283,15 +197,4 @@ impl BlockCache {
         self.blocks = kept.iter().map(|&b| self.blocks[b]).collect();
         (self.places, self.group) = (places, group);
     }
-}
-
-/// Token ids as a tensor.
-pub(super) fn ids(tokens: &[u32], device: &burn::tensor::Device) -> Tensor<1, Int> {
-    indices(
-        &tokens
-            .iter()
-            .map(|&token| token as usize)
-            .collect::<Vec<_>>(),
-        device,
-    )
 }

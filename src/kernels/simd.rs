@@ -1,12 +1,9 @@
-//! Loops over plain numbers in the widest vectors that the machine has, chosen when the program runs.
+//! Loops over slices of floats in the widest vectors that the machine has, chosen when the program runs.
 
 use pulp::{Arch, Simd, WithSimd};
 
 /// Columns of what [`multiply_add`] writes come in multiples of this.
 pub(crate) const LANES: usize = 16;
-
-/// Elements from which on a loop is worth more than one thread.
-const MANY: usize = 1 << 17;
 
 /// Rounded up to whole vectors.
 pub(crate) fn padded(columns: usize) -> usize {
@@ -15,76 +12,11 @@ pub(crate) fn padded(columns: usize) -> usize {
 
 /// Runs loops compiled for this machine. What is called within must be inlined.
 #[inline(always)]
-pub(crate) fn widest<R>(work: impl FnOnce() -> R) -> R {
+pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(work)
 }
 
-/// Calls `work` on whole rows of `out`, with the number of the first; on several threads where there
-/// is much to do and more than one. What is written must not depend on how rows are divided.
-pub(crate) fn rows_of(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
-    let threads = rayon::current_num_threads();
-    if threads == 1 || out.len() < MANY {
-        return work(0, out);
-    }
-    let rows = (out.len() / width).div_ceil(threads);
-    rayon::scope(|scope| {
-        for (part, out) in out.chunks_mut(rows * width).enumerate() {
-            let work = &work;
-            scope.spawn(move |_| work(part * rows, out));
-        }
-    });
-}
-
-/// As [`rows_of`] for work on a row at a time that also gives a number.
-pub(crate) fn reduce_rows(
-    matrix: &mut [f32],
-    width: usize,
-    work: impl Fn(usize, &mut [f32]) -> f32 + Sync,
-) -> Vec<f32> {
-    let mut results = vec![0.0; matrix.len() / width];
-    let threads = rayon::current_num_threads();
-    let parts = if threads == 1 || matrix.len() < MANY {
-        1
-    } else {
-        threads
-    };
-    let rows = results.len().div_ceil(parts).max(1);
-    let work = |part: usize, matrix: &mut [f32], results: &mut [f32]| {
-        for (i, (row, result)) in matrix.chunks_exact_mut(width).zip(results).enumerate() {
-            *result = work(part * rows + i, row);
-        }
-    };
-    if parts == 1 {
-        work(0, matrix, &mut results);
-        return results;
-    }
-    rayon::scope(|scope| {
-        for (part, (matrix, results)) in matrix
-            .chunks_mut(rows * width)
-            .zip(results.chunks_mut(rows))
-            .enumerate()
-        {
-            let work = &work;
-            scope.spawn(move |_| work(part, matrix, results));
-        }
-    });
-    results
-}
-
-/// Results of `work` for `0..count`, in order.
-pub(crate) fn each<T: Send>(
-    count: usize,
-    parallel: bool,
-    work: impl Fn(usize) -> T + Sync,
-) -> Vec<T> {
-    use rayon::prelude::*;
-    if parallel && rayon::current_num_threads() > 1 {
-        return (0..count).into_par_iter().map(&work).collect();
-    }
-    (0..count).map(work).collect()
-}
-
-/// `e^x` to about two units in the last place; 0 below -87, infinite above 88.72, NaN stays NaN.
+/// `e^x` to about two units in the last place; 0 below -87, infinite above 88.72, NaN for every NaN.
 ///
 /// Split as `2^n e^r` with `|r| <= ln 2 / 2`; `e^r` by a polynomial (its Taylor series to the seventh
 /// power), `2^n` by its bits. No branch and no call, so that loops become vectors.
@@ -112,7 +44,8 @@ pub(crate) fn exp(x: f32) -> f32 {
         p = r.mul_add(p, c);
     }
     let y = f32::from_bits(p.to_bits().wrapping_add(shifted.to_bits() << 23));
-    let y = if x > HIGH { f32::INFINITY } else { y };
+    // above the range the sum is infinite; for a NaN, whose payload would leak into the bits of `y`, it is NaN
+    let y = if x <= HIGH { y } else { x + f32::INFINITY };
     if x < LOW { 0.0 } else { y }
 }
 
@@ -122,7 +55,7 @@ pub(crate) fn sum(values: &[f32]) -> f32 {
     fold(values, 0.0, |a, x| a + x).iter().sum()
 }
 
-/// The largest of those that are numbers.
+/// The largest value; NaNs are passed over.
 #[inline(always)]
 pub(crate) fn largest(values: &[f32]) -> f32 {
     fold(values, f32::NEG_INFINITY, |a, x| if x > a { x } else { a })
@@ -166,7 +99,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 
 /// The sum of squares, in double precision over pieces.
 pub(crate) fn squares(values: &[f32]) -> f64 {
-    widest(
+    dispatch(
         #[inline(always)]
         || {
             let mut total = 0.0;
@@ -178,10 +111,10 @@ pub(crate) fn squares(values: &[f32]) -> f64 {
     )
 }
 
-/// True when no value is infinite or no number.
+/// True when no value is infinite or NaN.
 pub(crate) fn all_finite(values: &[f32]) -> bool {
     const EXPONENT: u32 = 0x7f80_0000;
-    let bad = widest(
+    let bad = dispatch(
         #[inline(always)]
         || {
             let mut bad = 0;
@@ -308,7 +241,7 @@ mod tests {
         for i in -90_000..=90_000i32 {
             let x = i as f32 * 1e-3;
             let (found, expected) = (
-                widest(
+                dispatch(
                     #[inline(always)]
                     || exp(x),
                 ),
@@ -320,16 +253,61 @@ mod tests {
                 "{x}: {found} is not {expected}"
             );
         }
-        assert!(exp(f32::NAN).is_nan());
         assert_eq!(
             [exp(f32::NEG_INFINITY), exp(f32::INFINITY), exp(0.0)],
             [0.0, f32::INFINITY, 1.0]
         );
     }
 
+    /// `exp` of every value in place, in vectors.
+    fn exp_all(values: &mut [f32]) {
+        dispatch(
+            #[inline(always)]
+            || {
+                for x in values {
+                    *x = exp(*x);
+                }
+            },
+        );
+    }
+
+    #[test]
+    fn exp_of_every_nan_is_nan_in_every_lane() {
+        // all payloads that differ in the bits that `exp` shifts into the exponent, of both signs, quiet and
+        // signalling, and some with high bits too; 3 more than whole vectors
+        let payloads =
+            (1..1u32 << 10).chain((10..22).flat_map(|bit| [1 << bit, (1 << bit) | 0x1ff]));
+        let nans: Vec<f32> = payloads
+            .flat_map(|payload| {
+                [0x7fc0_0000, 0xffc0_0000, 0x7f80_0000, 0xff80_0000].map(|bits| bits | payload)
+            })
+            .map(f32::from_bits)
+            .collect();
+        assert!(nans.iter().all(|x| x.is_nan()));
+        for nan in nans {
+            let mut values = [nan; 2 * LANES + 3];
+            exp_all(&mut values);
+            assert!(values.iter().all(|y| y.is_nan()), "{:#x}", nan.to_bits());
+        }
+        for lane in 0..2 * LANES + 3 {
+            let mut values = [1.0; 2 * LANES + 3];
+            values[lane] = f32::from_bits(0x7fc0_0101);
+            exp_all(&mut values);
+            for (i, y) in values.iter().enumerate() {
+                assert_eq!(y.is_nan(), i == lane, "lane {lane} of {i}");
+            }
+            values = [f32::NEG_INFINITY; 2 * LANES + 3];
+            values[lane] = f32::INFINITY;
+            exp_all(&mut values);
+            for (i, y) in values.iter().enumerate() {
+                assert_eq!(*y, if i == lane { f32::INFINITY } else { 0.0 });
+            }
+        }
+    }
+
     proptest! {
         #[test]
-        fn small_products_equal_the_plain_sum(
+        fn small_products_equal_the_sum_of_products(
             rows in 1usize..9, inner in 0usize..7, vectors in 1usize..4, transposed: bool,
             numbers in proptest::collection::vec(-2f32..2.0, 600),
         ) {
@@ -340,15 +318,15 @@ mod tests {
             multiply_add(&mut c, columns, Steps(a, steps), b, columns, [rows, inner, columns]);
             for row in 0..rows {
                 for column in 0..columns {
-                    let plain: f32 =
+                    let expected: f32 =
                         (0..inner).map(|k| a[row * steps[0] + k * steps[1]] * b[k * columns + column]).sum();
-                    prop_assert!((c[row * columns + column] - 1.0 - plain).abs() < 1e-5);
+                    prop_assert!((c[row * columns + column] - 1.0 - expected).abs() < 1e-5);
                 }
             }
         }
 
         #[test]
-        fn sums_and_largest_equal_the_plain_ones(numbers in proptest::collection::vec(-2f32..2.0, 1..100)) {
+        fn sums_and_largest_equal_those_of_the_standard_library(numbers in proptest::collection::vec(-2f32..2.0, 1..100)) {
             prop_assert!((sum(&numbers) - numbers.iter().sum::<f32>()).abs() < 1e-4);
             prop_assert_eq!(largest(&numbers), numbers.iter().copied().fold(f32::NEG_INFINITY, f32::max));
             let squares: f32 = numbers.iter().map(|x| x * x).sum();

@@ -1,0 +1,133 @@
+//! The `[train]` table of an experiment, under TRL's names.
+
+use super::optimizer::OptimizerConfig;
+use crate::rollout::ScaleRewards;
+use serde::{Deserialize, Serialize};
+
+/// How the losses of tokens are reduced to one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossType {
+    /// Mean over the completion tokens of the minibatch.
+    Bnpo,
+    /// Mean over completions of the mean over their tokens.
+    Grpo,
+    /// Sum over tokens, divided by completions times the longest length allowed.
+    DrGrpo,
+    /// As `bnpo`, but with the mean number of tokens of the round's minibatches as divisor.
+    Dapo,
+}
+
+/// The `[train]` table of an experiment, under TRL's names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Step size of Adam.
+    pub learning_rate: f64,
+    /// Lower clipping range of the ratio.
+    pub epsilon: f64,
+    /// Upper clipping range of the ratio.
+    pub epsilon_high: f64,
+    /// Weight of the KL divergence to the frozen first policy; 0 leaves it out.
+    pub beta: f64,
+    /// The reduction.
+    pub loss_type: LossType,
+    /// The scaling of advantages.
+    pub scale_rewards: ScaleRewards,
+    /// Passes over the training set per round.
+    pub num_iterations: usize,
+    /// Completions per optimizer step; 0 takes the whole training set.
+    pub minibatch_size: usize,
+    /// Completions per forward and backward pass; 0 takes the whole minibatch. Bounds memory, changes
+    /// no gradient.
+    pub micro_batch_size: usize,
+    /// Compute the activations of a layer again when its gradient is due, instead of keeping those of
+    /// all layers. Less memory for more time; changes no gradient.
+    pub gradient_checkpointing: bool,
+    /// Leave completions that were cut off out of the loss and of its denominators.
+    pub mask_truncated_completions: bool,
+    /// Largest global norm of a gradient; 0 never clips.
+    pub max_grad_norm: f64,
+    /// Decay of Adam's first moment.
+    pub adam_beta1: f64,
+    /// Decay of Adam's second moment.
+    pub adam_beta2: f64,
+    /// Added to the root of Adam's second moment.
+    pub adam_epsilon: f64,
+    /// Updates in a row that may be left out because loss or gradient is not finite; one more ends
+    /// the run.
+    #[serde(default = "max_bad_updates")]
+    pub max_bad_updates: usize,
+    /// Steps over which the step size rises in equal parts, the last taking all of it; 0 for none.
+    pub warmup_steps: usize,
+}
+
+fn max_bad_updates() -> usize {
+    10
+}
+
+impl Default for TrainConfig {
+    /// GRPO as the paper uses it, one step per round over the whole training set, Adam as it is by default. An
+    /// experiment states every key itself; this is for tests and benches.
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-3,
+            epsilon: 0.2,
+            epsilon_high: 0.28,
+            beta: 0.0,
+            loss_type: LossType::Bnpo,
+            scale_rewards: ScaleRewards::Group,
+            num_iterations: 1,
+            minibatch_size: 0,
+            micro_batch_size: 0,
+            gradient_checkpointing: false,
+            mask_truncated_completions: false,
+            max_grad_norm: 1.0,
+            adam_beta1: 0.9,
+            adam_beta2: 0.999,
+            adam_epsilon: 1e-8,
+            warmup_steps: 0,
+            max_bad_updates: max_bad_updates(),
+        }
+    }
+}
+
+impl TrainConfig {
+    /// # Errors
+    /// Names the key, what it holds and what it may hold.
+    pub fn validate(&self) -> Result<(), String> {
+        // as the optimizer sees them: a beta that rounds to 1 or an epsilon that rounds to 0 divides by 0
+        let below_one = |beta: f64| (0.0..1.0).contains(&(beta as f32));
+        let adam_epsilon = self.adam_epsilon as f32;
+        #[rustfmt::skip]
+        let keys = [
+            ("learning_rate", self.learning_rate, (0.0..=1.0).contains(&self.learning_rate), "0 (never learns) to 1"),
+            ("epsilon", self.epsilon, (0.0..1.0).contains(&self.epsilon), "0 <= epsilon < 1"),
+            ("epsilon_high", self.epsilon_high, (0.0..=1e6).contains(&self.epsilon_high), "0 to 1e6"),
+            ("beta", self.beta, (0.0..=1e6).contains(&self.beta), "0 to 1e6"),
+            ("num_iterations", self.num_iterations as f64, (1..=1000).contains(&self.num_iterations), "1 to 1000"),
+            ("max_grad_norm", self.max_grad_norm, self.max_grad_norm >= 0.0, ">= 0"),
+            ("adam_beta1", self.adam_beta1, below_one(self.adam_beta1), "0 <= adam_beta1 < 1"),
+            ("adam_beta2", self.adam_beta2, below_one(self.adam_beta2), "0 <= adam_beta2 < 1"),
+            ("adam_epsilon", self.adam_epsilon, adam_epsilon > 0.0 && adam_epsilon.is_finite(), "> 0 (at least 1e-45)"),
+        ];
+        match keys.into_iter().find(|(_, _, ok, _)| !ok) {
+            Some((key, found, _, expected)) => {
+                Err(format!("train.{key}: found {found}, expected {expected}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The part that the optimizer needs.
+    pub fn optimizer(&self) -> OptimizerConfig {
+        OptimizerConfig {
+            learning_rate: self.learning_rate,
+            adam_beta1: self.adam_beta1,
+            adam_beta2: self.adam_beta2,
+            adam_epsilon: self.adam_epsilon,
+            max_grad_norm: self.max_grad_norm,
+            warmup_steps: self.warmup_steps,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What an update adds up over its tokens and steps.
+
+use super::loss::LossMetrics;
+
+/// What an update did. Empty means that there was nothing to measure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UpdateStats {
+    /// Mean loss of the optimizer steps.
+    pub loss: Option<f64>,
+    /// Mean global norm of their gradients before clipping.
+    pub grad_norm: Option<f64>,
+    /// Fraction of tokens whose ratio was clipped.
+    pub clip_ratio: Option<f64>,
+    /// Mean KL estimate of computed tokens, where beta is not 0.
+    pub kl: Option<f64>,
+    /// Mean log-prob of computed external tokens before the update.
+    pub foreign_logp: Option<f64>,
+    /// Optimizer steps taken.
+    pub steps: usize,
+    /// Minibatches left out because their loss or gradient was not finite. They count in nothing else.
+    pub bad_steps: usize,
+    /// True when a weight is not finite after the update.
+    pub bad_weights: bool,
+}
+
+/// Sums over the tokens of one minibatch.
+#[derive(Debug, Default)]
+pub(super) struct MinibatchMetrics {
+    /// Of the tokens that were computed.
+    pub(super) loss: LossMetrics,
+    /// External tokens among them in the first pass over the training set, and the sum of their
+    /// log-probs before the update.
+    foreign: usize,
+    foreign_logp: f64,
+}
+
+impl MinibatchMetrics {
+    /// Counts the tokens of an external completion.
+    pub(super) fn add_foreign(&mut self, old_logprobs: &[f32]) {
+        self.foreign += old_logprobs.len();
+        for &logprob in old_logprobs {
+            self.foreign_logp += f64::from(logprob);
+        }
+    }
+}
+
+/// Sums over minibatches.
+#[derive(Debug, Default)]
+pub(super) struct UpdateMetrics {
+    steps: usize,
+    bad_steps: usize,
+    /// All tokens, computed or not.
+    tokens: usize,
+    grad_norm: f64,
+    all: MinibatchMetrics,
+}
+
+impl UpdateMetrics {
+    /// A minibatch of so many tokens without any signal.
+    pub(super) fn add_without_signal(&mut self, tokens: usize) {
+        self.tokens += tokens;
+    }
+
+    /// A minibatch of so many tokens, by whose gradient the optimizer has taken a step.
+    pub(super) fn add_step(&mut self, tokens: usize, minibatch: &MinibatchMetrics, norm: f64) {
+        self.steps += 1;
+        self.tokens += tokens;
+        self.grad_norm += norm;
+        let (all, one) = (&mut self.all, minibatch);
+        all.loss.tokens += one.loss.tokens;
+        all.loss.loss += one.loss.loss;
+        all.loss.clipped += one.loss.clipped;
+        all.loss.kl += one.loss.kl;
+        all.foreign += one.foreign;
+        all.foreign_logp += one.foreign_logp;
+    }
+
+    /// A minibatch that was left out.
+    pub(super) fn add_bad(&mut self) {
+        self.bad_steps += 1;
+    }
+
+    /// Optimizer steps taken.
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// The means.
+    pub(super) fn stats(&self, beta: f64, bad_weights: bool) -> UpdateStats {
+        let mean = |sum: f64, count: usize| (count > 0).then(|| sum / count as f64);
+        let MinibatchMetrics {
+            loss,
+            foreign,
+            foreign_logp,
+        } = &self.all;
+        UpdateStats {
+            loss: mean(loss.loss, self.steps),
+            grad_norm: mean(self.grad_norm, self.steps),
+            clip_ratio: mean(loss.clipped as f64, self.tokens),
+            kl: mean(loss.kl, loss.tokens).filter(|_| beta != 0.0),
+            foreign_logp: mean(*foreign_logp, *foreign),
+            steps: self.steps,
+            bad_steps: self.bad_steps,
+            bad_weights,
+        }
+    }
+}
