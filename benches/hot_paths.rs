@@ -72,13 +72,12 @@ fn examples() -> Vec<Example> {
     (0..PROMPTS * GROUP).map(row).collect()
 }
 
-fn hot_paths(c: &mut Criterion) {
-    let model = model();
-    let inference = model.valid();
+fn generation(c: &mut Criterion) {
+    let inference = model().valid();
     let prompts = prompts();
     let rows: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     c.bench_function("prefill 8 x 40", |b| {
-        b.iter(|| black_box(inference.start(&rows, GROUP, 2)))
+        b.iter(|| black_box(inference.start(&rows, GROUP, 2)));
     });
 
     let last = vec![5; PROMPTS * GROUP];
@@ -101,8 +100,10 @@ fn hot_paths(c: &mut Criterion) {
             )
         });
     });
+}
 
-    let config = train();
+fn learning(c: &mut Criterion) {
+    let (model, config) = (model(), train());
     let update = Update {
         config: &config,
         temperature: 1.0,
@@ -123,7 +124,9 @@ fn hot_paths(c: &mut Criterion) {
             BatchSize::SmallInput,
         );
     });
+}
 
+fn drawing(c: &mut Criterion) {
     let rewards: Vec<Vec<f64>> = (0..56)
         .map(|i| (0..8).map(|j| f64::from(u8::from(j < i % 9))).collect())
         .collect();
@@ -148,7 +151,9 @@ fn one_thread(c: &mut Criterion) {
         .num_threads(1)
         .build_global()
         .expect("the first use of the global pool");
-    hot_paths(c);
+    generation(c);
+    learning(c);
+    drawing(c);
 }
 
 criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = one_thread }

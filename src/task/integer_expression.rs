@@ -74,10 +74,10 @@ fn sum(tokens: &mut std::slice::Iter<Token>) -> BigInt {
     loop {
         match tokens.next() {
             Some(Token::Operator(Operator::Plus)) => {
-                total += std::mem::replace(&mut term, factor(tokens))
+                total += std::mem::replace(&mut term, factor(tokens));
             }
             Some(Token::Operator(Operator::Minus)) => {
-                total += std::mem::replace(&mut term, -factor(tokens))
+                total += std::mem::replace(&mut term, -factor(tokens));
             }
             Some(Token::Operator(Operator::Times)) => term *= factor(tokens),
             Some(Token::Operator(Operator::Divide)) => term /= factor(tokens),
@@ -130,7 +130,7 @@ impl Writer<'_> {
         if left < count {
             match *self.rng.choose(self.operators) {
                 Operator::Divide if only_division => {
-                    self.division_chain(tokens, start, count - left)
+                    self.division_chain(tokens, start, count - left);
                 }
                 Operator::Divide => self.division(tokens, start, count - left),
                 operator => {
@@ -188,7 +188,7 @@ impl Writer<'_> {
             .find(|o| self.operators.contains(o));
         match additive {
             Some(operator) if is_one_bracket(&tokens[right..]) => {
-                self.correct(tokens, right, &dividend, operator)
+                self.correct(tokens, right, &dividend, operator);
             }
             _ => {
                 let joining = additive.unwrap_or(Operator::Times);

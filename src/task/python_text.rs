@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn int_reads_what_python_reads() {
         let check = |text: &str, expected: Option<i64>| {
-            assert_eq!(int(text), expected.map(BigInt::from), "{text:?}")
+            assert_eq!(int(text), expected.map(BigInt::from), "{text:?}");
         };
         check(" 12\n", Some(12));
         check("-0012", Some(-12));

@@ -66,7 +66,7 @@ fn broken_model_folders_are_named() {
         &|dir| {
             rewrite(dir, |name, shape, data| {
                 (!name.ends_with("q_proj.bias")).then_some((shape, data))
-            })
+            });
         },
         &[
             "model.layers.0.self_attn.q_proj.bias",
@@ -245,7 +245,7 @@ fn broken_shards_are_named() {
             drop(fs::copy(
                 dir.join("model-00001-of-00004.safetensors"),
                 dir.join(shard),
-            ))
+            ));
         },
         &[shard, "has no tensor"],
     );

@@ -61,7 +61,7 @@ fn garbage(own: &[Rollout]) -> Vec<Rollout> {
     };
     let metadata = |value: Value| {
         question(&move |q| {
-            q.metadata = Map::from_iter([("premises".to_owned(), value.clone())]).into()
+            q.metadata = Map::from_iter([("premises".to_owned(), value.clone())]).into();
         })
     };
     let big = "x".repeat(1 << 20);

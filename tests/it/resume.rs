@@ -58,9 +58,9 @@ fn results(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                walk(&path, all)
+                walk(&path, all);
             } else {
-                all.push(path)
+                all.push(path);
             }
         }
     }

@@ -242,6 +242,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one case per rule")]
     fn rules_by_hand() {
         check("move_2pix_solid_right", "0 3 3 0 0 0", Some("0 0 0 3 3 0"));
         check("move_2pix_solid_left", "0 0 0 3 3 0", Some("0 3 3 0 0 0"));

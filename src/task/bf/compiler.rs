@@ -108,7 +108,7 @@ impl Writer {
                             w.step(flag, -1);
                             w.block(inner);
                         });
-                    })
+                    });
                 }
             }
         }

@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn programs_by_hand() {
         let check = |program: &str, printed: &str| {
-            assert_eq!(run(program, 100_000).as_deref(), Some(printed))
+            assert_eq!(run(program, 100_000).as_deref(), Some(printed));
         };
         check("", "");
         check("comments only", "");

@@ -143,13 +143,13 @@ fn claims(problem: &Problem, tables: &[Table]) -> Vec<Table> {
             _ if problem.premises.contains(&claim) => found.push(claim),
             (Node::Not(part), _) => open.push((part, !negative)),
             (Node::Binary(Connective::And, left, right), false) => {
-                open.extend([(left, false), (right, false)])
+                open.extend([(left, false), (right, false)]);
             }
             (Node::Binary(Connective::Or, left, right), true) => {
-                open.extend([(left, true), (right, true)])
+                open.extend([(left, true), (right, true)]);
             }
             (Node::Binary(Connective::Implies, left, right), true) => {
-                open.extend([(left, false), (right, true)])
+                open.extend([(left, false), (right, true)]);
             }
             _ => found.push(claim),
         }
