@@ -162,7 +162,7 @@ pub(super) fn write(
         canvas.area.present().map_err(failed)?;
     }
     let pixels = shrink(&pixels, width, height);
-    super::write_file(
+    super::output::write_file(
         path,
         &encode(&pixels, size).context("cannot encode a picture")?,
     )

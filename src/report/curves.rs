@@ -18,11 +18,6 @@ pub(super) struct Curve {
     pub(super) band: Vec<(f64, f64, f64)>,
 }
 
-/// The window of the smoothed curves: the paper's 100 rounds, or a twentieth of a shorter experiment.
-pub(super) fn window(rounds: usize) -> usize {
-    (rounds / 20).clamp(1, 100)
-}
-
 /// Cumulative reward round by round, with the 95 % interval over seeds.
 pub(super) fn cumulative(runs: &[Run], series: Series) -> Curve {
     let (runs, rounds) = comparable(runs);
@@ -175,14 +170,6 @@ mod tests {
         let curve = smoothed(&runs, |run| Some(run.reward(Series::Own)), 2);
         assert_eq!(curve.points, [(2.0, 0.5), (3.0, 0.5)]);
         assert_eq!(curve.band, [(2.0, 0.25, 0.75), (3.0, 0.25, 0.75)]);
-    }
-
-    #[test]
-    fn window_is_the_papers_or_a_twentieth() {
-        assert_eq!(
-            [1, 19, 40, 200, 2000, 9000].map(window),
-            [1, 1, 2, 10, 100, 100]
-        );
     }
 
     #[test]

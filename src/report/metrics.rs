@@ -3,10 +3,14 @@
 //! Definitions only. Which runs are put together, and how, is for `summary`.
 
 use super::{
-    curves::window,
     runs::{Run, Series},
     stats::{mean, mean_rows, moving_average, trend},
 };
+
+/// The window of the smoothed curves: the paper's 100 rounds, or a twentieth of a shorter experiment.
+pub(super) fn window(rounds: usize) -> usize {
+    (rounds / 20).clamp(1, 100)
+}
 
 /// The reward of every agent and round; none when there is no number at all.
 ///
@@ -253,5 +257,13 @@ mod tests {
         );
         close(held_out_after(&run, &run.completions_of, 16.0), 0.5);
         assert_eq!(held_out_after(&run, &run.completions_of, 100.0), None);
+    }
+
+    #[test]
+    fn window_is_the_papers_or_a_twentieth() {
+        assert_eq!(
+            [1, 19, 40, 200, 2000, 9000].map(window),
+            [1, 1, 2, 10, 100, 100]
+        );
     }
 }

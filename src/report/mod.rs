@@ -16,6 +16,7 @@ mod curves;
 mod figure;
 mod format;
 mod metrics;
+mod output;
 mod page;
 mod panel;
 mod paper;
@@ -31,10 +32,10 @@ mod theme;
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
+use self::output::write_file;
 pub use self::{scaling::scaling, summary::Summary};
-use crate::results_layout::write_atomically;
 
 /// What [`write()`] makes in a folder; where a key is swept, `sweep.md` and `sweep.png` too.
 pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, timings.md, cumulative.png, smoothed.png, raw.png, \
@@ -70,8 +71,4 @@ pub fn write(dir: &Path) -> Result<Summary> {
     plots::write(dir, &arms, &summary)?;
     page::write(dir, &arms)?;
     Ok(summary)
-}
-
-fn write_file(file: &Path, bytes: &[u8]) -> Result<()> {
-    write_atomically(file, bytes).with_context(|| format!("cannot write {}", file.display()))
 }

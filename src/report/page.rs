@@ -74,7 +74,7 @@ pub(super) fn write(dir: &Path, arms: &[ArmRuns]) -> Result<()> {
     }
     page += &rollouts(dir, arms)?;
     page += "</body>\n</html>\n";
-    super::write_file(&dir.join("report.html"), page.as_bytes())
+    super::output::write_file(&dir.join("report.html"), page.as_bytes())
 }
 
 /// Markdown of ours as HTML: its title a heading of the page, tables that may be wider than the page.

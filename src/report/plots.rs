@@ -13,6 +13,7 @@ use super::{
     curves::{self, Curve},
     figure::{Figure, columns, same_axis},
     format::{count, range},
+    metrics,
     panel::{Line, Panel, Scale},
     runs::{Run, Series},
     summary::Summary,
@@ -106,7 +107,7 @@ impl<'a> Plots<'a> {
     }
 
     fn smoothed(&self) -> Figure {
-        let window = curves::window(self.rounds);
+        let window = metrics::window(self.rounds);
         let panels = [Series::Own, Series::Train].map(|series| {
             let lines =
                 self.lines(|runs| curves::smoothed(runs, |run| Some(run.reward(series)), window));
@@ -171,7 +172,7 @@ impl<'a> Plots<'a> {
     }
 
     fn tasks(&self) -> Figure {
-        let window = curves::window(self.rounds);
+        let window = metrics::window(self.rounds);
         let runs = self.arms.iter().flat_map(|(arm, _)| &arm.runs);
         let tasks = runs.flat_map(|run| &run.tasks);
         let names = distinct(tasks.map(|(task, _)| &task[..]));
@@ -206,7 +207,7 @@ impl<'a> Plots<'a> {
 
     /// The three series of each arm beside each other. What lifts the training set above own reward is selection.
     fn selection(&self) -> Figure {
-        let window = curves::window(self.rounds);
+        let window = metrics::window(self.rounds);
         let panel = |(arm, _): &(&'a ArmRuns, Pen)| {
             let lines = Series::ALL
                 .into_iter()

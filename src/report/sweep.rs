@@ -5,6 +5,7 @@ use super::{
     curves,
     figure::{Figure, same_axis},
     format::number,
+    metrics,
     panel::{Line, Panel, Scale},
     runs::Series,
     summary::Summary,
@@ -69,7 +70,7 @@ pub(super) fn figure(arms: &[ArmRuns]) -> Option<Figure> {
         title: format!("Rewards by {key}"),
         subtitle: format!(
             "Line: mean over agents and seeds, moving average over {} rounds; band: 95 % bootstrap interval over seeds",
-            curves::window(sweep.rounds)
+            metrics::window(sweep.rounds)
         ),
         legend_head: "value:",
         legend: sweep.pens.iter().copied().zip(names).collect(),
@@ -82,7 +83,7 @@ pub(super) fn figure(arms: &[ArmRuns]) -> Option<Figure> {
 
 impl Sweep<'_> {
     fn panel(&self, family: &str, series: Series) -> Panel {
-        let window = curves::window(self.rounds);
+        let window = metrics::window(self.rounds);
         let of_family = |arm: &&&ArmRuns| arm.arm.family_title() == family;
         let values = self.values.iter().zip(&self.pens);
         let lines: Vec<Line> = values

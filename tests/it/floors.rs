@@ -214,6 +214,10 @@ impl<'a> Visit<'a> for Imports<'_> {
         visit::visit_path(self, path);
     }
 
+    fn visit_visibility(&mut self, _: &'a syn::Visibility) {
+        // `pub(in crate::kernels)` imports nothing
+    }
+
     fn visit_item_mod(&mut self, module: &'a syn::ItemMod) {
         let is_test = |attribute: &syn::Attribute| {
             let test = attribute.parse_args::<syn::Ident>();
@@ -321,6 +325,17 @@ fn burn_stays_where_tensors_are() {
             "{} uses burn",
             path.display()
         );
+    }
+}
+
+#[test]
+fn only_the_dispatch_of_kernels_asks_where_tensors_live() {
+    for Source { path, code, .. } in sources() {
+        let dispatch = path == Path::new("kernels/mod.rs");
+        for word in ["as_dispatch", "DispatchDevice", "is_cpu("] {
+            let asks = !dispatch && code.contains(word);
+            assert!(!asks, "{} asks for the device: {word}", path.display());
+        }
     }
 }
 

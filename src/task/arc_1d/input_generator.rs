@@ -1,7 +1,7 @@
 //! Random rows for each rule. A draw that does not fit is `None`; the caller draws again.
 
 use super::pixel_row::{Row, View, paint};
-use super::rule::Kind;
+use super::rule_kind::Kind;
 use crate::seed::Rng;
 
 /// A row for a rule that is not mirrored.
@@ -78,15 +78,11 @@ fn block(rng: &mut Rng, n: usize, at: usize, size: usize, colorful: bool) -> Row
 }
 
 fn half_full(rng: &mut Rng, n: usize, colors: u8) -> Row {
-    (0..n)
-        .map(|_| {
-            if rng.below(2) == 0 {
-                color(rng, 1, colors)
-            } else {
-                0
-            }
-        })
-        .collect()
+    let cell = |_| match rng.below(2) {
+        0 => color(rng, 1, colors),
+        _ => 0,
+    };
+    (0..n).map(cell).collect()
 }
 
 fn block_and_dot(rng: &mut Rng, n: usize, dot_color: u8) -> Option<Row> {

@@ -7,6 +7,7 @@
 mod input_generator;
 mod pixel_row;
 mod rule;
+mod rule_kind;
 mod transformation;
 
 use super::question_template::QuestionTemplate;

@@ -1,7 +1,7 @@
 //! What each rule makes of a row, or that it says nothing about it.
 
 use super::pixel_row::{Row, Run, View, paint};
-use super::rule::Kind;
+use super::rule_kind::Kind;
 
 /// The output of a rule that is not mirrored.
 pub(super) fn output(kind: Kind, view: &View) -> Option<Row> {

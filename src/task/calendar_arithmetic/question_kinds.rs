@@ -1,6 +1,6 @@
 //! The seven kinds of questions about dates, with their answers.
 
-use super::{CalendarArithmeticConfig, CalendarKind, LAST_YEAR, WEEKDAYS};
+use super::config::{CalendarArithmeticConfig, CalendarKind, LAST_YEAR, WEEKDAYS};
 use crate::seed::Rng;
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday, date};

@@ -1,7 +1,7 @@
 //! Random expressions of decimal numbers, their text, and their value: exact, or rounded at every step.
 
 use super::super::integer_expression::Operator;
-use super::DecimalArithmeticConfig;
+use super::config::DecimalArithmeticConfig;
 use crate::seed::Rng;
 use bigdecimal::{BigDecimal, RoundingMode};
 use num_bigint::BigInt;

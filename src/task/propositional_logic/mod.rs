@@ -3,17 +3,19 @@
 //! Unlike in reasoning-gym the premises never contradict each other, and something new always follows.
 //! The formulas are those of [`formula`]; [`question_generator`] writes questions, [`verifier`] says whether an answer is new.
 
+mod config;
 mod formula;
 mod question_generator;
 mod verifier;
 
+pub use config::PropositionalLogicConfig;
+
 use super::question_template::QuestionTemplate;
-use super::{Scoring, Task, validation};
+use super::{Scoring, Task};
 use crate::rollout::Question;
 use crate::seed::Seed;
 use formula::{Atoms, Formula, entails};
 use question_generator::Drawn;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use verifier::{Problem, in_symbols, is_new};
@@ -24,85 +26,9 @@ const INSTRUCTION: &str = "Find a formula that follows from these premises and s
      only repeat premises, or name a variable that it could do without. Answer with the formula, in the symbols \
      ∧ ∨ ¬ → ↔.";
 
-/// As many as there are letters from P to Z.
-const MOST_VARIABLES: usize = 11;
-
 /// Rewards of reasoning-gym for formulas that do not follow, and for those that follow from anything.
 const INVALID: f64 = 0.05;
 const TRIVIAL: f64 = 0.25;
-
-/// How hard the questions are.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PropositionalLogicConfig {
-    /// Fewest variables.
-    pub min_vars: usize,
-    /// Most variables.
-    pub max_vars: usize,
-    /// Fewest premises.
-    pub min_statements: usize,
-    /// Most premises.
-    pub max_statements: usize,
-    /// Least depth of a premise.
-    pub min_complexity: u32,
-    /// Greatest depth of a premise.
-    pub max_complexity: u32,
-}
-
-impl Default for PropositionalLogicConfig {
-    fn default() -> Self {
-        Self {
-            min_vars: 2,
-            max_vars: 4,
-            min_statements: 2,
-            max_statements: 4,
-            min_complexity: 1,
-            max_complexity: 3,
-        }
-    }
-}
-
-impl PropositionalLogicConfig {
-    /// What each field may hold, in words.
-    pub const RANGES: &[(&str, &str)] = &[
-        ("min_vars", "1 to 11"),
-        ("max_vars", "min_vars to 11, at least 2"),
-        ("min_statements", "1 to 50"),
-        ("max_statements", "min_statements to 50"),
-        ("min_complexity", "1 to 8"),
-        ("max_complexity", "min_complexity to 8"),
-    ];
-
-    /// Checks every field.
-    ///
-    /// # Errors
-    /// Names the first bad field, its value and what is expected.
-    pub fn validate(&self) -> Result<(), String> {
-        validation::range("vars", [self.min_vars, self.max_vars], [1, MOST_VARIABLES])?;
-        validation::range(
-            "statements",
-            [self.min_statements, self.max_statements],
-            [1, 50],
-        )?;
-        validation::range(
-            "complexity",
-            [self.min_complexity, self.max_complexity],
-            [1, 8],
-        )?;
-        if self.max_vars == 1 {
-            return Err(
-                "max_vars = 1: expected 2 to 11, as nothing new follows about a single variable"
-                    .to_owned(),
-            );
-        }
-        if self.max_statements == 1 && self.max_complexity == 1 {
-            return Err("max_statements = 1: expected 2 to 50 with max_complexity = 1, as nothing new follows from a \
-                        single variable"
-                .to_owned());
-        }
-        Ok(())
-    }
-}
 
 /// The task.
 pub struct PropositionalLogic {

@@ -1,6 +1,6 @@
 //! Draws premises that can all hold, and a conclusion that follows from them.
 
-use super::PropositionalLogicConfig;
+use super::config::PropositionalLogicConfig;
 use super::formula::{Connective, Table, atom_word, whatever_word};
 use crate::seed::Rng;
 
