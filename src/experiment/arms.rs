@@ -130,6 +130,9 @@ impl Experiment {
     }
 
     /// The arms as `arms.csv` has them, for those who see only CSV files.
+    ///
+    /// # Errors
+    /// Never for an experiment that was loaded.
     pub fn arms_csv(&self) -> Result<Vec<u8>> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let header = [

@@ -611,3 +611,29 @@ fn arms_differ_in_any_key_and_a_sweep_multiplies_them() {
     let status = String::from_utf8(status.stdout).unwrap();
     assert!(status.contains("4 of 4 runs finished"), "{status}");
 }
+
+#[test]
+fn committed_results_say_what_their_experiments_are() {
+    let mut seen = 0;
+    for entry in fs::read_dir(root().join("results")).unwrap() {
+        let dir = entry.unwrap().path();
+        let name = dir.file_name().unwrap().to_str().unwrap();
+        let file = root().join("experiments").join(format!("{name}.toml"));
+        if !dir.join("arms.csv").exists() || !file.exists() {
+            continue;
+        }
+        let experiment = sapo::experiment::Experiment::load(&file, &[]).unwrap();
+        let (arms, text) = (
+            experiment.arms_csv().unwrap(),
+            experiment.to_toml().unwrap(),
+        );
+        assert_eq!(fs::read(dir.join("arms.csv")).unwrap(), arms, "{name}");
+        assert_eq!(
+            fs::read_to_string(dir.join("experiment.toml")).unwrap(),
+            text,
+            "{name}"
+        );
+        seen += 1;
+    }
+    assert!(seen >= 8, "the test looks at something: {seen}");
+}
