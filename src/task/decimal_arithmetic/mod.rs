@@ -219,6 +219,46 @@ mod tests {
     }
 
     #[test]
+    fn distances_at_the_edge() {
+        let task = task(&DecimalArithmeticConfig::default(), Scoring::ReasoningGym);
+        let near = |answer: &str, oracle: &str| {
+            task.score(&entry(NAME, Some(oracle), json!({})), answer) == 1.0
+        };
+        let zeros = "0".repeat(100_000);
+        for (answer, oracle) in [
+            ("1.001", "1"),
+            ("0.999", "1"),
+            (".999", "1."),
+            ("-1.001", "-1"),
+            ("+1.001", "1"),
+            ("1001e-3", "1"),
+            ("1e-999999999", "0.001"),
+            ("0e999999999", "0.001"),
+            ("123456.78949", "123456.7891234567"),
+            (&format!("1.{zeros}"), "1"),
+            (&format!("1.0009{zeros}1"), "1"),
+        ] {
+            assert!(near(answer, oracle), "{answer:?} {oracle:?}");
+        }
+        for (answer, oracle) in [
+            ("1.0010001", "1"),
+            ("1.00100000000000000001", "1"),
+            ("0.99899999", "1"),
+            ("0.998999999999999999999", "1"),
+            ("-1.0010001", "-1"),
+            ("-1.001", "1"),
+            (".+1", "0.1"),
+            ("0.-1", "0.1"),
+            ("1e999999999", "0.001"),
+            ("1e99999999999999999999999", "1"),
+            (&format!("1.001{zeros}1"), "1"),
+            ("NaN", "1"),
+        ] {
+            assert!(!near(answer, oracle), "{answer:?} {oracle:?}");
+        }
+    }
+
+    #[test]
     fn answers_hold_at_every_setting() {
         let base = DecimalArithmeticConfig::default();
         let settings = [
