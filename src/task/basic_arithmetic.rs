@@ -61,7 +61,7 @@ pub struct BasicArithmeticConfig {
     pub min_digits: u32,
     /// Most digits of a number.
     pub max_digits: u32,
-    /// What the numbers are joined by; one listed twice is drawn twice as often.
+    /// What the numbers are joined by; one listed twice is used twice as often.
     pub operators: Vec<Operator>,
     /// Whether there are brackets; without them there are no negative numbers either.
     pub allow_parentheses: bool,

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 const NAME: &str = "fraction_simplification";
 
-/// Draws of a pair before a fixed one is taken.
-const MOST_DRAWS: u32 = 1000;
+/// Attempts at a pair before a fixed one is taken.
+const MAX_ATTEMPTS: u32 = 1000;
 
 /// Keeps numerator and denominator within 64 bits.
 const LARGEST: i64 = 1_000_000_000;
@@ -57,7 +57,7 @@ pub struct FractionSimplificationConfig {
     pub min_factor: i64,
     /// Largest factor.
     pub max_factor: i64,
-    /// How fractions are written; one listed twice is drawn twice as often.
+    /// How fractions are written; one listed twice is used twice as often.
     pub styles: Vec<Style>,
 }
 
@@ -115,7 +115,7 @@ impl FractionSimplificationConfig {
 
     /// A fraction between 0 and 1, in lowest terms.
     fn simple(&self, rng: &mut Rng) -> (i64, i64) {
-        for _ in 0..MOST_DRAWS {
+        for _ in 0..MAX_ATTEMPTS {
             let (a, b) = (
                 rng.int(self.min_value, self.max_value),
                 rng.int(self.min_value, self.max_value),

@@ -105,7 +105,7 @@ pub(super) struct Writer<'a> {
     pub(super) brackets: bool,
     /// Whether a bracket may have a minus before it.
     pub(super) negation: bool,
-    /// The numbers that are drawn, both ends included; divisors and corrections may lie outside.
+    /// The range of random numbers, both ends included; divisors and corrections may lie outside.
     pub(super) literals: [i64; 2],
 }
 
@@ -160,8 +160,8 @@ impl Writer<'_> {
         }
         tokens.push(self.literal());
         for _ in 1..count {
-            let drawn = self.rng.below(self.joining().count() as u64) as usize;
-            tokens.extend(self.joining().nth(drawn).map(Token::Operator));
+            let chosen = self.rng.below(self.joining().count() as u64) as usize;
+            tokens.extend(self.joining().nth(chosen).map(Token::Operator));
             tokens.push(self.literal());
         }
     }

@@ -1,11 +1,11 @@
-//! Random rows for each rule. A draw that does not fit is `None`; the caller draws again.
+//! Random rows for each rule. `None` is an attempt that failed; the caller makes another.
 
 use super::pixel_row::{Row, View, paint};
 use super::rule_kind::Kind;
 use crate::seed::Rng;
 
 /// A row for a rule that is not mirrored.
-pub(super) fn draw(kind: Kind, rng: &mut Rng, n: usize) -> Option<Row> {
+pub(super) fn generate(kind: Kind, rng: &mut Rng, n: usize) -> Option<Row> {
     match kind {
         Kind::Move { by, colorful } => {
             let size = between(rng, 1, n.checked_sub(by + 1)?);
@@ -64,8 +64,8 @@ fn color(rng: &mut Rng, low: u8, high: u8) -> u8 {
 
 /// A colour from 1 to 9 but for one.
 fn color_but(rng: &mut Rng, other: u8) -> u8 {
-    let drawn = color(rng, 1, 8);
-    drawn + u8::from(drawn >= other)
+    let color = color(rng, 1, 8);
+    color + u8::from(color >= other)
 }
 
 fn block(rng: &mut Rng, n: usize, at: usize, size: usize, colorful: bool) -> Row {

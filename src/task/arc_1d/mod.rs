@@ -22,10 +22,10 @@ use std::fmt::Write as _;
 
 const NAME: &str = "arc_1d";
 
-/// Draws of a row that fits its rule, of examples for one rule and length, and of rules, before giving up.
-const MOST_DRAWS: u32 = 1000;
-const MOST_EXAMPLES: u32 = 20;
-const MOST_RULES: u32 = 50;
+/// Attempts at a row that fits its rule, at examples for one rule and length, and at rules, before giving up.
+const MAX_ROW_ATTEMPTS: u32 = 1000;
+const MAX_EXAMPLE_ATTEMPTS: u32 = 20;
+const MAX_RULE_ATTEMPTS: u32 = 50;
 
 /// How hard the questions are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -90,12 +90,12 @@ impl Arc1d {
     }
 
     /// Examples of a rule, the last one to be asked, such that only one answer fits them.
-    fn draw(&self, rng: &mut Rng) -> (&'static Rule, Vec<Example>) {
+    fn clear_examples(&self, rng: &mut Rng) -> (&'static Rule, Vec<Example>) {
         let mut last = None;
-        for _ in 0..MOST_RULES {
+        for _ in 0..MAX_RULE_ATTEMPTS {
             let rule = rng.choose(&RULES);
             let length = rng.int(self.config.min_size as i64, self.config.max_size as i64) as usize;
-            for _ in 0..MOST_EXAMPLES {
+            for _ in 0..MAX_EXAMPLE_ATTEMPTS {
                 let Some(examples) = self.examples(rule, rng, length) else {
                     break;
                 };
@@ -111,7 +111,7 @@ impl Arc1d {
     fn examples(&self, rule: &Rule, rng: &mut Rng, length: usize) -> Option<Vec<Example>> {
         let mut examples = Vec::with_capacity(self.config.num_train + 1);
         for _ in 0..=self.config.num_train {
-            examples.push(Example::draw(rule, rng, length)?);
+            examples.push(Example::generate(rule, rng, length)?);
         }
         Some(examples)
     }
@@ -125,9 +125,9 @@ struct Example {
 }
 
 impl Example {
-    fn draw(rule: &Rule, rng: &mut Rng, length: usize) -> Option<Self> {
-        (0..MOST_DRAWS).find_map(|_| {
-            let input = rule.draw(rng, length)?;
+    fn generate(rule: &Rule, rng: &mut Rng, length: usize) -> Option<Self> {
+        (0..MAX_ROW_ATTEMPTS).find_map(|_| {
+            let input = rule.generate(rng, length)?;
             let output = rule.apply(&input)?;
             Some(Self { input, output })
         })
@@ -162,7 +162,7 @@ impl Task for Arc1d {
     }
 
     fn question(&self, seed: Seed) -> Question {
-        let (rule, examples) = self.draw(&mut seed.rng());
+        let (rule, examples) = self.clear_examples(&mut seed.rng());
         let (test, train) = examples.split_last().expect("the test row comes last");
         let mut text = "One rule turns every input into its output.\n".to_owned();
         for example in train {
@@ -378,7 +378,7 @@ mod tests {
         for rule in RULES.iter() {
             for length in [8, 9, 10, 30, 50, 100, 400] {
                 assert!(
-                    Example::draw(rule, &mut rng, length).is_some(),
+                    Example::generate(rule, &mut rng, length).is_some(),
                     "{} {length}",
                     rule.name
                 );

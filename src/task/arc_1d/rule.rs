@@ -142,9 +142,9 @@ impl Input {
 }
 
 impl Rule {
-    /// A row that the rule is about; `None` where the draw does not fit, and is to be repeated.
-    pub(super) fn draw(&self, rng: &mut Rng, length: usize) -> Option<Input> {
-        let row = input_generator::draw(self.kind, rng, length)?;
+    /// A row that the rule is about; `None` where the attempt failed, and is to be repeated.
+    pub(super) fn generate(&self, rng: &mut Rng, length: usize) -> Option<Input> {
+        let row = input_generator::generate(self.kind, rng, length)?;
         Some(if self.mirrored {
             Input::new(row).turned()
         } else {

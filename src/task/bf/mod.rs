@@ -18,7 +18,7 @@ use serde_json::json;
 const NAME: &str = "bf";
 
 /// Far more than any of the programs takes.
-const MOST_STEPS: u64 = 20_000_000;
+const MAX_STEPS: u64 = 20_000_000;
 
 /// How hard the questions are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl Task for Bf {
             _ => conditional_sum(&mut rng),
         };
         let code = program.compile();
-        let answer = interpreter::run(&code, MOST_STEPS).expect("compiled programs end");
+        let answer = interpreter::run(&code, MAX_STEPS).expect("compiled programs end");
         let text = format!("Answer with the exact output of this Brainfuck program:\n{code}");
         self.template.question(
             text,
@@ -138,7 +138,7 @@ fn conditional_sum(rng: &mut Rng) -> Program {
         let (x, y) = (rng.int(1, 7), rng.int(1, 9));
         let target = x * y * rng.int(1, 9) + rng.int(1, 9) + 50;
         let condition = target - rng.int(1, 40);
-        // The last addition starts below the target: more than 8 in 10 draws stay within a cell.
+        // The last addition starts below the target: more than 8 in 10 attempts stay within a cell.
         if target + x + y <= i64::from(u8::MAX) {
             let then = vec![Statement::Add(0, 3)];
             let body = vec![

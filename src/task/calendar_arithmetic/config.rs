@@ -75,7 +75,7 @@ impl TryFrom<String> for CalendarKind {
 pub struct CalendarArithmeticConfig {
     /// The year of the dates.
     pub year: i64,
-    /// What is asked, in any case of letters; one listed twice is drawn twice as often.
+    /// What is asked, in any case of letters; one listed twice is used twice as often.
     pub tasks: Vec<CalendarKind>,
     /// Most days between two dates.
     pub offset_upper_bound: i64,

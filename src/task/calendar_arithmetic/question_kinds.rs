@@ -81,12 +81,12 @@ fn random_date(c: &CalendarArithmeticConfig, rng: &mut Rng) -> Date {
 fn weekday_offset(c: &CalendarArithmeticConfig, rng: &mut Rng) -> CalendarQuestion {
     let start = random_date(c, rng);
     let days = rng.int(1, c.offset_upper_bound);
-    let drawn = days * rng.choose(&[-1, 1]);
+    let signed = days * rng.choose(&[-1, 1]);
     let has_years = |offset: i64| {
         let target = start.checked_add(offset.days());
         target.is_ok_and(|target| (1..=LAST_YEAR).contains(&target.year()))
     };
-    let offset = if has_years(drawn) { drawn } else { -drawn };
+    let offset = if has_years(signed) { signed } else { -signed };
     let target = start + offset.days();
     let unit = if days == 1 { "day" } else { "days" };
     let side = if offset < 0 { "before" } else { "after" };

@@ -5,6 +5,7 @@ use super::config::DecimalArithmeticConfig;
 use crate::seed::Rng;
 use bigdecimal::{BigDecimal, RoundingMode};
 use num_bigint::BigInt;
+use num_integer::Integer as _;
 use num_rational::BigRational;
 use num_traits::{Signed as _, Zero as _};
 use std::fmt;
@@ -87,31 +88,55 @@ pub(super) fn random_sum(rng: &mut Rng, c: &DecimalArithmeticConfig, terms: i64)
     tokens
 }
 
-/// The exact value by the usual precedence; `None` where something is divided by 0.
+/// The exact value by the usual precedence, not in lowest terms; `None` where something is divided by 0.
 pub(super) fn exact_value(tokens: &[Token]) -> Option<BigRational> {
-    let value = sum(&mut tokens.iter().peekable(), &|value| value)?;
-    Some(value.reduced())
+    let arithmetic = Arithmetic {
+        number: |raw, places| BigRational::new_raw(raw.into(), power_of_ten(places.into())),
+        combine: &combine,
+    };
+    arithmetic.sum(&mut tokens.iter().peekable())
 }
 
 /// The value where every result is rounded to so many significant digits, as Python's `decimal` does it.
-pub(super) fn value_by_steps(tokens: &[Token], precision: u64) -> Option<BigRational> {
-    let step = |value: BigRational| fraction(&rounded(&value, precision));
-    sum(&mut tokens.iter().peekable(), &step)
+pub(super) fn value_by_steps(tokens: &[Token], precision: u64) -> Option<BigDecimal> {
+    let combine = |left: BigDecimal, operator: Operator, right: BigDecimal| {
+        let value = match operator {
+            Operator::Plus => left + right,
+            Operator::Minus => left - right,
+            Operator::Times => left * right,
+            Operator::Divide => {
+                let quotient = combine(fraction(&left), operator, fraction(&right))?;
+                return Some(rounded(&quotient, precision));
+            }
+        };
+        Some(if value.digits() > precision {
+            round_half_even(&value, precision)
+        } else {
+            value
+        })
+    };
+    let arithmetic = Arithmetic {
+        number: |raw, places| BigDecimal::new(raw.into(), places.into()),
+        combine: &combine,
+    };
+    arithmetic.sum(&mut tokens.iter().peekable())
 }
 
-/// The number rounded half to even to so many significant digits.
+/// The number, over a positive denominator, rounded half to even to so many significant digits.
 pub(super) fn rounded(value: &BigRational, precision: u64) -> BigDecimal {
-    let digits = |part: &BigInt| BigDecimal::from(part.clone()).digits() as i64;
-    let missing = precision as i64 + 1 + digits(value.denom()) - digits(value.numer());
+    // Estimates of log10 that are at most one too low, so that the quotient has enough digits or some too many.
+    let digits = |part: &BigInt| part.bits() as i64 * 1233 / 4096;
+    let missing = precision as i64 + 3 + digits(value.denom()) - digits(value.numer());
     let shift = missing.max(0);
-    let scaled = value.numer() * power_of_ten(shift);
-    let (quotient, rest) = (&scaled / value.denom(), &scaled % value.denom());
+    let (quotient, rest) = (value.numer() * power_of_ten(shift)).div_rem(value.denom());
     // One more digit that is not 0 stands for all that is cut off.
     let quotient = quotient * 10 + rest.signum();
-    BigDecimal::new(quotient, shift + 1).with_precision_round(
-        precision.try_into().expect("precisions are above 0"),
-        RoundingMode::HalfEven,
-    )
+    round_half_even(&BigDecimal::new(quotient, shift + 1), precision)
+}
+
+fn round_half_even(value: &BigDecimal, precision: u64) -> BigDecimal {
+    let precision = precision.try_into().expect("precisions are above 0");
+    value.with_precision_round(precision, RoundingMode::HalfEven)
 }
 
 /// The same number as a fraction.
@@ -129,54 +154,56 @@ fn power_of_ten(n: i64) -> BigInt {
 }
 
 type Tokens<'a> = std::iter::Peekable<std::slice::Iter<'a, Token>>;
-type Step<'a> = &'a dyn Fn(BigRational) -> BigRational;
 
-fn sum(tokens: &mut Tokens, step: Step) -> Option<BigRational> {
-    let mut total = product(tokens, step)?;
-    while let Some(Token::Operator(operator)) = tokens.peek() {
-        tokens.next();
-        total = step(combine(&total, *operator, &product(tokens, step)?)?);
-    }
-    Some(total)
+/// What an expression is evaluated in.
+struct Arithmetic<'a, N> {
+    /// `raw / 10^places`
+    number: fn(raw: i64, places: u32) -> N,
+    /// The result of an operator; `None` for a division by 0.
+    combine: &'a dyn Fn(N, Operator, N) -> Option<N>,
 }
 
-fn product(tokens: &mut Tokens, step: Step) -> Option<BigRational> {
-    let mut value = factor(tokens, step)?;
-    while let Some(Token::Operator(operator @ (Operator::Times | Operator::Divide))) = tokens.peek()
-    {
-        tokens.next();
-        value = step(combine(&value, *operator, &factor(tokens, step)?)?);
-    }
-    Some(value)
-}
-
-fn factor(tokens: &mut Tokens, step: Step) -> Option<BigRational> {
-    match tokens.next()? {
-        Token::Number { raw, places } => Some(BigRational::new_raw(
-            (*raw).into(),
-            power_of_ten((*places).into()),
-        )),
-        Token::Open => {
-            let value = sum(tokens, step);
+impl<N> Arithmetic<'_, N> {
+    fn sum(&self, tokens: &mut Tokens) -> Option<N> {
+        let mut total = self.product(tokens)?;
+        while let Some(Token::Operator(operator)) = tokens.peek() {
             tokens.next();
-            value
+            total = (self.combine)(total, *operator, self.product(tokens)?)?;
         }
-        _ => None,
+        Some(total)
+    }
+
+    fn product(&self, tokens: &mut Tokens) -> Option<N> {
+        let mut value = self.factor(tokens)?;
+        while let Some(Token::Operator(operator @ (Operator::Times | Operator::Divide))) =
+            tokens.peek()
+        {
+            tokens.next();
+            value = (self.combine)(value, *operator, self.factor(tokens)?)?;
+        }
+        Some(value)
+    }
+
+    fn factor(&self, tokens: &mut Tokens) -> Option<N> {
+        match tokens.next()? {
+            Token::Number { raw, places } => Some((self.number)(*raw, *places)),
+            Token::Open => {
+                let value = self.sum(tokens);
+                tokens.next();
+                value
+            }
+            _ => None,
+        }
     }
 }
 
 /// The result of an operator, not in lowest terms: finding those every time takes most of the time. `None`
 /// for a division by 0.
-pub(super) fn combine(
-    left: &BigRational,
-    operator: Operator,
-    right: &BigRational,
-) -> Option<BigRational> {
-    let (a, b) = (left.numer(), left.denom());
-    let (c, d) = (right.numer(), right.denom());
+fn combine(left: BigRational, operator: Operator, right: BigRational) -> Option<BigRational> {
+    let ((a, b), (c, d)) = (left.into_raw(), right.into_raw());
     let (numerator, denominator) = match operator {
-        Operator::Plus => (a * d + c * b, b * d),
-        Operator::Minus => (a * d - c * b, b * d),
+        Operator::Plus => (a * &d + c * &b, b * d),
+        Operator::Minus => (a * &d - c * &b, b * d),
         Operator::Times => (a * c, b * d),
         Operator::Divide if c.is_zero() => return None,
         Operator::Divide => (a * d * c.signum(), b * c.abs()),
@@ -232,8 +259,8 @@ mod tests {
         );
         let thirds = [number(10), op(Divide), number(30), op(Times), number(30)];
         check(&thirds, (1, 1));
-        let by_steps = value_by_steps(&thirds, 3).map(|value| value.reduced());
-        assert_eq!(by_steps, Some(BigRational::new(999.into(), 1000.into())));
+        let by_steps = BigDecimal::new(999.into(), 3);
+        assert_eq!(value_by_steps(&thirds, 3), Some(by_steps));
         let by_zero = [
             number(20),
             op(Divide),
@@ -244,6 +271,7 @@ mod tests {
             Token::Close,
         ];
         assert_eq!(exact_value(&by_zero), None);
+        assert_eq!(value_by_steps(&by_zero, 3), None);
         let token = Token::Number {
             raw: 2005,
             places: 3,

@@ -4,7 +4,7 @@ use crate::task::validation;
 use serde::{Deserialize, Serialize};
 
 /// As many as there are letters from P to Z.
-const MOST_VARIABLES: usize = 11;
+const MAX_VARIABLES: usize = 11;
 
 /// How hard the questions are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl PropositionalLogicConfig {
     /// # Errors
     /// Names the first bad field, its value and what is expected.
     pub fn validate(&self) -> Result<(), String> {
-        validation::range("vars", [self.min_vars, self.max_vars], [1, MOST_VARIABLES])?;
+        validation::range("vars", [self.min_vars, self.max_vars], [1, MAX_VARIABLES])?;
         validation::range(
             "statements",
             [self.min_statements, self.max_statements],

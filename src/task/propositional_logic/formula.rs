@@ -7,7 +7,7 @@ use super::super::python_text::strip;
 use std::collections::HashMap;
 
 /// More atoms than any question has.
-const MOST_ATOMS: usize = 20;
+const MAX_ATOMS: usize = 20;
 
 /// In place of the other bracket of a pair.
 const NO_PAIR: usize = usize::MAX;
@@ -90,7 +90,7 @@ impl<'a> Atoms<'a> {
     /// Words of a truth table over all atoms; `None` where there are too many.
     pub(super) fn words(&self) -> Option<usize> {
         let atoms = self.numbers.len();
-        (atoms <= MOST_ATOMS)
+        (atoms <= MAX_ATOMS)
             .then(|| (1 << atoms) / 64)
             .map(|words: usize| words.max(1))
     }

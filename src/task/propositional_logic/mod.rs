@@ -15,7 +15,7 @@ use super::{Scoring, Task};
 use crate::rollout::Question;
 use crate::seed::Seed;
 use formula::{Atoms, Formula, entails};
-use question_generator::Drawn;
+use question_generator::Generated;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use verifier::{Problem, in_symbols, is_new};
@@ -61,7 +61,7 @@ impl Task for PropositionalLogic {
     }
 
     fn question(&self, seed: Seed) -> Question {
-        let Drawn {
+        let Generated {
             variables,
             premises,
             example,
@@ -288,7 +288,7 @@ mod tests {
                 );
             }
         }
-        let Drawn {
+        let Generated {
             premises, example, ..
         } = question_generator::simplest(&PropositionalLogicConfig::default());
         assert_eq!(

@@ -1,17 +1,17 @@
-//! Draws premises that can all hold, and a conclusion that follows from them.
+//! Random premises that can all hold, and a conclusion that follows from them.
 
 use super::config::PropositionalLogicConfig;
 use super::formula::{Connective, Table, atom_word, whatever_word};
 use crate::seed::Rng;
 
-/// Draws of a premise that contradicts none before giving up.
-const MOST_DRAWS: u32 = 100;
+/// Attempts at a premise that contradicts none before giving up.
+const MAX_ATTEMPTS: u32 = 100;
 
 /// Share of the questions kept whose first two variables must have the same value.
 const LEVEL_KEPT: f64 = 0.15;
 
 /// Variables, premises and a conclusion, with the number of its parts.
-pub(super) struct Drawn {
+pub(super) struct Generated {
     pub(super) variables: Vec<String>,
     pub(super) premises: Vec<String>,
     pub(super) example: String,
@@ -20,13 +20,13 @@ pub(super) struct Drawn {
 
 /// A question of this difficulty.
 ///
-/// One conclusion is tried for each draw of premises, so that none is right much more often than the
+/// One conclusion is tried for each set of premises, so that none is right much more often than the
 /// others; where that takes too long, many.
-pub(super) fn question(rng: &mut Rng, c: &PropositionalLogicConfig) -> Drawn {
+pub(super) fn question(rng: &mut Rng, c: &PropositionalLogicConfig) -> Generated {
     let mut premises = Premises::default();
     let mut tries = std::iter::repeat_n(1, 400).chain(std::iter::repeat_n(200, 100));
     tries
-        .find_map(|tries| draw(rng, c, tries, &mut premises))
+        .find_map(|tries| attempt(rng, c, tries, &mut premises))
         .unwrap_or_else(|| simplest(c))
 }
 
@@ -38,7 +38,7 @@ enum Part {
     Binary(Connective),
 }
 
-/// What a part is drawn from, where it is no atom.
+/// What a part is chosen from, where it is no atom.
 const PARTS: [Part; 5] = [
     Part::Binary(Connective::And),
     Part::Binary(Connective::Or),
@@ -69,7 +69,7 @@ impl Premises {
         self.all.resize(((1 << variables) / 64).max(1), !0);
     }
 
-    /// Draws one more premise; `None` for one that contradicts the others.
+    /// Adds a random premise; `None` for one that contradicts the others.
     fn push(&mut self, rng: &mut Rng, variables: usize, depth: i64) -> Option<()> {
         let start = self.parts.len();
         let first = formula(rng, variables, depth, &mut self.parts);
@@ -120,17 +120,17 @@ impl Premises {
     }
 }
 
-fn draw(
+fn attempt(
     rng: &mut Rng,
     c: &PropositionalLogicConfig,
     tries: u32,
     premises: &mut Premises,
-) -> Option<Drawn> {
+) -> Option<Generated> {
     let count = rng.int(c.min_vars as i64, c.max_vars as i64) as usize;
     let statements = rng.int(c.min_statements as i64, c.max_statements as i64);
     premises.clear(count);
     for _ in 0..statements {
-        (0..MOST_DRAWS).find_map(|_| {
+        (0..MAX_ATTEMPTS).find_map(|_| {
             let depth = rng.int(c.min_complexity.into(), c.max_complexity.into());
             premises.push(rng, count, depth)
         })?;
@@ -147,7 +147,7 @@ fn draw(
         return None;
     }
     let premises = premises.iter().map(written).collect();
-    Some(Drawn {
+    Some(Generated {
         variables: names(count),
         premises,
         example,
@@ -200,7 +200,7 @@ fn conclusion(rng: &mut Rng, count: usize, premises: &Premises) -> Option<(Strin
 }
 
 /// A question for settings at which hardly anything follows.
-pub(super) fn simplest(c: &PropositionalLogicConfig) -> Drawn {
+pub(super) fn simplest(c: &PropositionalLogicConfig) -> Generated {
     let variables = names(c.min_vars.max(2));
     let premises = match c.max_statements {
         1 => vec!["(P ∧ Q)".to_owned()],
@@ -208,7 +208,7 @@ pub(super) fn simplest(c: &PropositionalLogicConfig) -> Drawn {
             .map(|i| variables[i % 2].clone())
             .collect(),
     };
-    Drawn {
+    Generated {
         variables,
         premises,
         example: "(P ↔ Q)".to_owned(),
@@ -227,7 +227,7 @@ fn names(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Draws a formula of a depth, and returns the first word of its truth table.
+/// Adds a random formula of a depth, and returns the first word of its truth table.
 fn formula(rng: &mut Rng, variables: usize, depth: i64, parts: &mut Vec<Part>) -> u64 {
     if depth <= 1 {
         let atom = rng.below(variables as u64) as usize;

@@ -5,10 +5,10 @@
 use super::formula::{Atoms, Connective, Formula, Node, Table, entails, negated, whatever};
 
 /// Words of all truth tables of a question and an answer that are decided; larger ones are left undecided.
-const MOST_WORDS: usize = 1 << 20;
+const MAX_WORDS: usize = 1 << 20;
 
 /// An answer with more symbols is not read by the exact score.
-const MOST_SYMBOLS: usize = 2000;
+const MAX_SYMBOLS: usize = 2000;
 
 /// Premises and answer, read, with the rows in which all premises hold.
 pub(super) struct Problem {
@@ -35,7 +35,7 @@ impl Problem {
             .map(|premise| premise.nodes.len())
             .sum::<usize>()
             + answer.nodes.len();
-        if parts.saturating_mul(words) > MOST_WORDS {
+        if parts.saturating_mul(words) > MAX_WORDS {
             return None;
         }
         let premises: Vec<Table> = premises
@@ -86,7 +86,7 @@ pub(super) fn is_new(premises: &[&str], variables: &[&str], answer: &str) -> boo
         .chars()
         .filter(|c| matches!(c, '∧' | '∨' | '¬' | '→' | '↔'))
         .count()
-        > MOST_SYMBOLS
+        > MAX_SYMBOLS
     {
         return false;
     }
@@ -98,7 +98,7 @@ pub(super) fn is_new(premises: &[&str], variables: &[&str], answer: &str) -> boo
         return false;
     };
     let size = problem.answer.nodes.len();
-    if size * problem.words > MOST_WORDS || atoms.names().any(|name| !variables.contains(&name)) {
+    if size * problem.words > MAX_WORDS || atoms.names().any(|name| !variables.contains(&name)) {
         return false;
     }
     let tables = problem.answer.tables(problem.words);
