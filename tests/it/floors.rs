@@ -348,7 +348,10 @@ fn files_clocks_and_prints_stay_on_the_highest_floors() {
         "model/weight_files.rs",
         "model/optimizer_state.rs",
         "member/model_folder.rs",
-        "tokenizer.rs",
+        "tokenizer/mod.rs",
+        "tokenizer/chat_template.rs",
+        "tokenizer/error.rs",
+        "tokenizer/train.rs",
         "results_layout.rs",
         "kept_rollouts.rs",
     ]

@@ -6,6 +6,7 @@
 mod config;
 mod formula;
 mod question_generator;
+mod truth_table;
 mod verifier;
 
 pub use config::PropositionalLogicConfig;
@@ -14,10 +15,11 @@ use super::question_template::QuestionTemplate;
 use super::{Scoring, Task};
 use crate::rollout::Question;
 use crate::seed::Seed;
-use formula::{Atoms, Formula, entails};
+use formula::{Atoms, Formula};
 use question_generator::Generated;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use truth_table::entails;
 use verifier::{Problem, in_symbols, is_new};
 
 const NAME: &str = "propositional_logic";

@@ -1,7 +1,7 @@
 //! Random premises that can all hold, and a conclusion that follows from them.
 
 use super::config::PropositionalLogicConfig;
-use super::formula::{Connective, Table, atom_word, whatever_word};
+use super::truth_table::{Connective, Table, atom_word, whatever_word};
 use crate::seed::Rng;
 
 /// Attempts at a premise that contradicts none before giving up.

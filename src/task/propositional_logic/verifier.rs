@@ -2,7 +2,8 @@
 //!
 //! New is what is no tautology, needs all its variables, and is more than some of the premises.
 
-use super::formula::{Atoms, Connective, Formula, Node, Table, entails, negated, whatever};
+use super::formula::{Atoms, Formula, Node};
+use super::truth_table::{Connective, Table, entails, negated, whatever};
 
 /// Words of all truth tables of a question and an answer that are decided; larger ones are left undecided.
 const MAX_WORDS: usize = 1 << 20;
