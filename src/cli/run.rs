@@ -68,7 +68,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         }
         // the other runs are worth having
         Err(error) if error.is::<experiment::RunFailed>() => {
-            report(&results)?;
+            report(&results).with_context(|| format!("{error:#}"))?;
             Err(error)
         }
         Err(error) => Err(error),

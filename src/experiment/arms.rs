@@ -15,6 +15,8 @@ use toml::{Table, Value};
 
 /// Keys that name arms: those of a file take the place of those that it extends.
 const NAMING: [&str; 3] = ["mix", "mixes", "arm"];
+/// Keys that say what the arms are.
+const OF_ARMS: [&str; 4] = ["baseline", "mixes", "arm", "sweep"];
 /// Keys that concern all arms alike.
 const COMMON: [&str; 8] = [
     "seeds",
@@ -75,7 +77,7 @@ impl Experiment {
         }
         let mut base = table.clone();
         // `mix` stays: it is what arms without one of their own have
-        COMMON[1..5].iter().for_each(|key| drop(base.remove(*key)));
+        OF_ARMS.iter().for_each(|key| drop(base.remove(*key)));
         let names: Vec<String> = drafts.iter().map(|draft| draft.name.clone()).collect();
         distinct("arm names", &names).map_err(|problem| anyhow!(problem))?;
         let mut built = Built::default();

@@ -84,9 +84,7 @@ impl Benchmark {
         pass: u64,
     ) -> Result<()> {
         let start = Instant::now();
-        let asked = |(question, prompt)| Asked { question, prompt };
-        let asked: Vec<Asked<'_>> = questions.iter().map(|(q, p)| asked((q, p))).collect();
-        let groups = member.complete(&asked, n, Seed::new(pass))?;
+        let groups = member.complete(&Asked::all(questions), n, Seed::new(pass))?;
         let completions = groups.iter().flatten();
         let tokens: usize = completions.map(|completion| completion.tokens.len()).sum();
         self.generated = (tokens, start.elapsed().as_secs_f64());

@@ -32,9 +32,11 @@ fn largest_round(arm: &Resolved, member: &mut dyn Responder) -> Result<()> {
     let mut questions: Vec<(Question, Prompt)> = read.collect();
     questions.sort_by_key(|(_, prompt)| std::cmp::Reverse(prompt.tokens.len()));
     questions.truncate(arm.balance().most());
-    let asked = |(question, prompt)| Asked { question, prompt };
-    let asked: Vec<Asked<'_>> = questions.iter().map(|(q, p)| asked((q, p))).collect();
-    member.complete(&asked, generate.num_generations, Seed::new(0))?;
+    member.complete(
+        &Asked::all(&questions),
+        generate.num_generations,
+        Seed::new(0),
+    )?;
     let any = Token {
         id: 0,
         logprob: 0.0,

@@ -49,6 +49,14 @@ pub struct Asked<'a> {
     pub prompt: &'a Prompt,
 }
 
+impl<'a> Asked<'a> {
+    /// Questions with their prompts, as they are put to a member.
+    pub fn all(questions: &'a [(Question, Prompt)]) -> Vec<Self> {
+        let asked = |(question, prompt): &'a (Question, Prompt)| Self { question, prompt };
+        questions.iter().map(asked).collect()
+    }
+}
+
 /// Whoever answers questions.
 pub trait Responder: Send {
     /// The question as this member reads it.

@@ -158,7 +158,10 @@ impl Agent {
         seed: Seed,
     ) -> Result<Vec<ScoredRollout>> {
         let questions = self.read(questions)?;
-        let groups = self.seat.member.complete(&asked(&questions), count, seed)?;
+        let groups = self
+            .seat
+            .member
+            .complete(&Asked::all(&questions), count, seed)?;
         let mut own = Vec::new();
         for (index, ((question, prompt), completions)) in
             (first..).zip(questions.into_iter().zip(groups))
@@ -208,7 +211,10 @@ impl Agent {
     pub(super) fn evaluate(&mut self, round: u32, questions: &[Question]) -> Result<Option<f64>> {
         let questions = self.read(questions.to_vec())?;
         let seed = self.seed.child("evaluate", u64::from(round));
-        let groups = self.seat.member.complete(&asked(&questions), 1, seed)?;
+        let groups = self
+            .seat
+            .member
+            .complete(&Asked::all(&questions), 1, seed)?;
         let mut rewards = Vec::new();
         for ((question, _), group) in questions.iter().zip(&groups) {
             rewards.extend(self.seat.reward.score(question, group).unwrap_or_default());
@@ -260,11 +266,6 @@ impl Agent {
         record.overlong_prompts = std::mem::take(&mut self.overlong);
         record
     }
-}
-
-fn asked(questions: &[(Question, Prompt)]) -> Vec<Asked<'_>> {
-    let asked = |(question, prompt)| Asked { question, prompt };
-    questions.iter().map(|(q, p)| asked((q, p))).collect()
 }
 
 /// Lets a member learn from its training set; one that does not learn is left as it is.

@@ -348,42 +348,77 @@ fn held_out_questions_are_the_same_for_all_and_never_trained_on() {
     }
 }
 
-/// Gives every question so many completions, whatever was asked for.
-struct Groups(Scripted, usize);
+/// A scripted member with a peculiarity.
+struct Peculiar {
+    scripted: Scripted,
+    /// It gives every question so many completions, whatever was asked for.
+    completions: Option<usize>,
+    /// It cannot read questions in which this stands.
+    unreadable: Option<char>,
+    /// It never learns.
+    frozen: bool,
+}
 
-impl Responder for Groups {
+impl Peculiar {
+    fn with_skill(skill: f64) -> Self {
+        Self {
+            scripted: Scripted::with_skill(skill),
+            completions: None,
+            unreadable: None,
+            frozen: false,
+        }
+    }
+
+    fn log(&self) -> Log {
+        self.scripted.log()
+    }
+}
+
+impl Responder for Peculiar {
     fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable> {
-        self.0.prompt(question)
+        match self.unreadable {
+            Some(part) if question.text.contains(part) => {
+                Err(Unreadable::TooLong { tokens: 2, most: 1 })
+            }
+            _ => self.scripted.prompt(question),
+        }
     }
 
     fn complete(
         &mut self,
         asked: &[Asked<'_>],
-        _: usize,
+        n: usize,
         seed: Seed,
     ) -> Result<Vec<Vec<Completion>>> {
-        self.0.complete(asked, self.1, seed)
+        let n = self.completions.unwrap_or(n);
+        self.scripted.complete(asked, n, seed)
     }
 
     fn reencodes_differently(&self, completion: &Completion) -> bool {
-        self.0.reencodes_differently(completion)
+        self.scripted.reencodes_differently(completion)
     }
 
     fn learner(&mut self) -> Option<&mut dyn Learner> {
-        self.0.learner()
+        if self.frozen {
+            return None;
+        }
+        self.scripted.learner()
     }
 }
 
 #[test]
 fn agents_may_answer_in_groups_of_different_length() {
-    let lengths = [2, 8, 0, 1, 5];
-    let members: Vec<_> = lengths.iter().map(|_| Scripted::with_skill(0.5)).collect();
-    let log = members[2].log();
-    let groups = members
+    let member = |completions| {
+        let mut member = Peculiar::with_skill(0.5);
+        member.completions = Some(completions);
+        member
+    };
+    let groups = [2, 8, 0, 1, 5].map(member);
+    let log = groups[2].log();
+    let seats = groups
         .into_iter()
-        .zip(lengths)
-        .map(|(member, n)| Groups(member, n));
-    let seats = groups.map(|member| seat(member, &tasks())).collect();
+        .map(|member| seat(member, &tasks()))
+        .collect();
     let mut swarm = seated(seats, config(3, 9), 2);
     let records: Vec<RoundRecord> = (1..=3)
         .flat_map(|round| swarm.step(round, |_| ()).unwrap())
@@ -535,39 +570,11 @@ fn given_questions_are_asked_instead_of_fresh_ones() {
     );
 }
 
-/// Cannot read questions in which a digit stands.
-struct Picky(Scripted, char);
-
-impl Responder for Picky {
-    fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable> {
-        if question.text.contains(self.1) {
-            return Err(Unreadable::TooLong { tokens: 2, most: 1 });
-        }
-        self.0.prompt(question)
-    }
-
-    fn complete(
-        &mut self,
-        asked: &[Asked<'_>],
-        n: usize,
-        seed: Seed,
-    ) -> Result<Vec<Vec<Completion>>> {
-        self.0.complete(asked, n, seed)
-    }
-
-    fn reencodes_differently(&self, completion: &Completion) -> bool {
-        self.0.reencodes_differently(completion)
-    }
-
-    fn learner(&mut self) -> Option<&mut dyn Learner> {
-        self.0.learner()
-    }
-}
-
 #[test]
 fn what_an_agent_cannot_read_is_left_out_before_the_draw() {
-    let picky = Picky(Scripted::with_skill(0.5), '7');
-    let log = picky.0.log();
+    let mut picky = Peculiar::with_skill(0.5);
+    picky.unreadable = Some('7');
+    let log = picky.log();
     let mut seats = vec![seat(picky, &tasks())];
     seats.extend((0..7).map(|_| seat(Scripted::with_skill(0.5), &tasks())));
     let mut swarm = seated(seats, config(4, 6), 1);
@@ -669,28 +676,6 @@ fn a_bus_that_fails_is_an_error() {
     assert_eq!(error.to_string(), "the bus is away");
 }
 
-/// Answers and never learns.
-struct Frozen(Scripted);
-
-impl Responder for Frozen {
-    fn prompt(&self, question: &Question) -> Result<Prompt, Unreadable> {
-        self.0.prompt(question)
-    }
-
-    fn complete(
-        &mut self,
-        asked: &[Asked<'_>],
-        n: usize,
-        seed: Seed,
-    ) -> Result<Vec<Vec<Completion>>> {
-        self.0.complete(asked, n, seed)
-    }
-
-    fn reencodes_differently(&self, completion: &Completion) -> bool {
-        self.0.reencodes_differently(completion)
-    }
-}
-
 /// Finds good what the verifiers find bad.
 struct Contrary(Box<dyn Reward>);
 
@@ -703,8 +688,9 @@ impl Reward for Contrary {
 
 #[test]
 fn members_of_several_kinds_and_tastes_stand_in_one_swarm() {
-    let frozen = Frozen(Scripted::with_skill(0.5));
-    let (frozen_log, contrary) = (frozen.0.log(), Scripted::with_skill(1.0));
+    let mut frozen = Peculiar::with_skill(0.5);
+    frozen.frozen = true;
+    let (frozen_log, contrary) = (frozen.log(), Scripted::with_skill(1.0));
     let contrary_log = contrary.log();
     let mut seats = vec![seat(frozen, &tasks()), seat(contrary, &tasks())];
     let verifiers = std::mem::replace(&mut seats[1].reward, Box::new(tasks().verifiers()));
@@ -714,7 +700,7 @@ fn members_of_several_kinds_and_tastes_stand_in_one_swarm() {
         frozen_log.lock().unwrap().is_empty(),
         "it draws and does not learn"
     );
-    assert!(records[0].steps == 0 && records[0].own_groups == 4);
+    assert_eq!(records[0].own_groups, 4);
     // all its answers are right, which it does not like
     assert_eq!(records[1].own_reward, Some(0.0));
     let learned = &contrary_log.lock().unwrap()[0];
