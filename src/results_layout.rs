@@ -18,6 +18,12 @@ pub const ARMS: &str = "arms.csv";
 pub const RUNS: &str = "runs";
 /// One row per agent and round, in the folder of a run.
 pub const ROUNDS: &str = "rounds.csv";
+/// One row per round, the mean over agents, in the folder of a run that is kept in short.
+pub const MEANS: &str = "means.csv";
+/// The folder of the runs of a tuning, in a results folder.
+pub const TUNING: &str = "tuning";
+/// What a tuning has found, in a results folder.
+pub const TUNING_TABLE: &str = "tuning.csv";
 /// Seconds of each round, in the folder of a run.
 pub const TIMINGS: &str = "timings.csv";
 /// The rollouts of some rounds, in the folder of a run.

@@ -3,13 +3,20 @@
 //! [`Verifiers`] is the default: every task's own verifier. A sender's reward is never taken.
 
 use crate::rollout::{Completion, Question};
-use crate::task::{Task, score_completion};
+use crate::task::{Task, extract_answer, score_completion};
 use std::sync::Arc;
 
 /// An agent's own scoring function.
 pub trait Reward: Send {
     /// One reward per completion of a question; none where it cannot judge the question.
     fn score(&mut self, question: &Question, completions: &[Completion]) -> Option<Vec<f64>>;
+
+    /// Whether a completion has the form without which nothing is right; any has where there is no such
+    /// form.
+    fn has_form(&self, completion: &Completion) -> bool {
+        let _ = completion;
+        true
+    }
 }
 
 /// The verifiers of tasks: a question is judged by the task of its name.
@@ -29,5 +36,10 @@ impl Reward for Verifiers {
         let score =
             |completion: &Completion| score_completion(task.as_ref(), question, &completion.text);
         Some(completions.iter().map(score).collect())
+    }
+
+    /// An answer in tags.
+    fn has_form(&self, completion: &Completion) -> bool {
+        extract_answer(&completion.text).is_some()
     }
 }

@@ -3,7 +3,9 @@
 use super::experiment_args::ExperimentArgs;
 use super::progress::Bar;
 
-use crate::experiment::{self, Ending, Models, Plan, Progress, Results, Watcher};
+use crate::experiment::{
+    self, Ending, Models, Plan, Progress, Results, RunOptions, Tuned, Watcher,
+};
 use crate::report;
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -22,6 +24,9 @@ pub(super) struct Args {
     /// Start over: set aside the results in that folder, under a new name
     #[arg(long)]
     fresh: bool,
+    /// Keep every run whose CSV files have all their rounds, whoever made them, and run the others
+    #[arg(long, conflicts_with = "fresh")]
+    only_missing: bool,
 }
 
 /// What a program returns that was interrupted.
@@ -32,9 +37,12 @@ static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     let experiment = args.experiment.load()?;
-    let threads = args.experiment.threads();
+    let options = RunOptions {
+        threads: args.experiment.threads(),
+        only_missing: args.only_missing,
+    };
     let models = Models::open(&experiment)?;
-    let plan = Plan::new(&experiment, &models, threads);
+    let plan = Plan::new(&experiment, &models, options.threads);
     plan.with_context(|| args.experiment.file.display().to_string())?
         .fits()?;
     let name = args
@@ -50,7 +58,13 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let mut console = Console {
         bar: Bar::new("rounds"),
     };
-    let ending = experiment::run(&experiment, &models, &results, threads, &mut console);
+    let ending = match experiment::tune(&experiment, &results, options, &mut console)? {
+        Tuned::Complete(experiment) => {
+            results.put_arms(&experiment)?;
+            experiment::run(&experiment, &models, &results, options, &mut console)
+        }
+        Tuned::Stopped => Ok(Ending::Stopped),
+    };
     console.bar.finish();
     match ending {
         Ok(Ending::Complete) => {

@@ -16,17 +16,32 @@ use toml::{Table, Value};
 /// Keys that name arms: those of a file take the place of those that it extends.
 const NAMING: [&str; 3] = ["mix", "mixes", "arm"];
 /// Keys that say what the arms are.
-const OF_ARMS: [&str; 4] = ["baseline", "mixes", "arm", "sweep"];
+const OF_ARMS: [&str; 5] = ["baseline", "mixes", "arm", "sweep", "tune"];
 /// Keys that concern all arms alike.
-const COMMON: [&str; 8] = [
+const COMMON: [&str; 9] = [
     "seeds",
-    "baseline",
     "mixes",
     "arm",
     "sweep",
+    "tune",
+    "shadow",
     "device",
     "checkpoint",
     "log",
+];
+/// The columns of `arms.csv`.
+const COLUMNS: [&str; 11] = [
+    "arm",
+    "local",
+    "external",
+    "baseline",
+    "sweep_key",
+    "sweep_value",
+    "learning_rate",
+    "tuned",
+    "draw_from",
+    "replay_rounds",
+    "model",
 ];
 
 /// One named variant of an experiment.
@@ -38,6 +53,8 @@ pub struct Arm {
     pub baseline: Option<String>,
     /// The key that is swept and the label of its value here.
     pub swept: Option<(String, String)>,
+    /// The key whose value a tuning has chosen.
+    pub tuned: Option<String>,
     /// What its runs are made of.
     pub resolved: Resolved,
 }
@@ -49,6 +66,8 @@ pub struct Experiment {
     pub file: ExperimentFile,
     /// Its arms, each with another name.
     pub arms: Vec<Arm>,
+    /// The file, key by key.
+    pub(super) table: Table,
 }
 
 /// An arm before its keys are read.
@@ -57,6 +76,8 @@ struct Draft {
     /// The name without the value of a sweep.
     family: String,
     swept: Option<(String, String)>,
+    /// The arm that it names as its own baseline.
+    baseline: Option<String>,
     keys: Table,
 }
 
@@ -67,10 +88,22 @@ impl Experiment {
     /// Names the file and the key, what was found and what was expected.
     pub fn load(file: &Path, overrides: &[String]) -> Result<Self> {
         let Loaded { value, table, name } = toml_file::load(file, overrides, &NAMING)?;
-        Self::new(value, &table, overrides).with_context(|| name)
+        let experiment = Self::new(value, &table, overrides).with_context(|| name.clone())?;
+        // so that a value that is tuned is found wrong before anything runs
+        experiment.tuning().with_context(|| name)?;
+        Ok(experiment)
+    }
+
+    /// An experiment from its keys.
+    ///
+    /// # Errors
+    /// As [`Experiment::load`].
+    pub(super) fn from_table(table: &Table) -> Result<Self> {
+        Self::new(toml_file::parse(table, "experiment")?, table, &[])
     }
 
     fn new(file: ExperimentFile, table: &Table, overrides: &[String]) -> Result<Self> {
+        file.validate_tuning().map_err(|problem| anyhow!(problem))?;
         let mut drafts = named(&file)?;
         if let Some(sweep) = &file.sweep {
             drafts = multiplied(&drafts, sweep, overrides)?;
@@ -93,6 +126,7 @@ impl Experiment {
                 name: draft.name.clone(),
                 baseline: None,
                 swept: draft.swept.clone(),
+                tuned: None,
                 resolved: resolved.map_err(|problem| match alone {
                     true => anyhow!(problem),
                     false => anyhow!("{place}: {problem}"),
@@ -100,7 +134,8 @@ impl Experiment {
             });
         }
         compare(&mut arms, &drafts, file.baseline.as_deref())?;
-        Ok(Self { file, arms })
+        let table = table.clone();
+        Ok(Self { file, arms, table })
     }
 
     /// All runs, seed after seed: each has one of every arm before the next begins.
@@ -137,21 +172,25 @@ impl Experiment {
     /// Never for an experiment that was loaded.
     pub fn arms_csv(&self) -> Result<Vec<u8>> {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        let header = [
-            "arm",
-            "local",
-            "external",
-            "baseline",
-            "sweep_key",
-            "sweep_value",
-        ];
-        writer.write_record(header)?;
+        writer.write_record(COLUMNS)?;
         for arm in &self.arms {
             let Mix { local, external } = arm.resolved.mix;
             let (key, value) = arm.swept.clone().unwrap_or_default();
-            let baseline = arm.baseline.clone().unwrap_or_default();
-            let [local, external] = [local, external].map(|count| count.to_string());
-            writer.write_record([&arm.name, &local, &external, &baseline, &key, &value])?;
+            let keys = &arm.resolved.keys;
+            let cells: [String; COLUMNS.len()] = [
+                arm.name.clone(),
+                local.to_string(),
+                external.to_string(),
+                arm.baseline.clone().unwrap_or_default(),
+                key,
+                value,
+                label(&keys.train.learning_rate.into()),
+                arm.tuned.clone().unwrap_or_default(),
+                label(&Value::try_from(keys.swarm.draw_from)?),
+                keys.swarm.replay_rounds.to_string(),
+                keys.model.path.display().to_string(),
+            ];
+            writer.write_record(cells)?;
         }
         Ok(writer.into_inner()?)
     }
@@ -199,7 +238,14 @@ fn of_arm(i: usize, arm: &Table) -> Result<Draft> {
     if let Some(key) = COMMON.iter().find(|key| keys.contains_key(**key)) {
         bail!("arm[{i}].{key}: found in an arm, expected at the top: it concerns all arms");
     }
-    Ok(Draft::new(name.to_owned(), keys))
+    let baseline = keys.remove("baseline").map(|value| {
+        let name = value.as_str().map(str::to_owned);
+        name.with_context(|| format!("arm[{i}].baseline: expected the name of an arm"))
+    });
+    Ok(Draft {
+        baseline: baseline.transpose()?,
+        ..Draft::new(name.to_owned(), keys)
+    })
 }
 
 impl Draft {
@@ -208,6 +254,7 @@ impl Draft {
             family: name.clone(),
             name,
             swept: None,
+            baseline: None,
             keys,
         }
     }
@@ -240,6 +287,7 @@ fn multiplied(drafts: &[Draft], sweep: &SweepTable, overrides: &[String]) -> Res
                 name: format!("{},{short}={label}", draft.name),
                 family: draft.family.clone(),
                 swept: Some((key.clone(), label.clone())),
+                baseline: draft.baseline.clone(),
                 keys,
             });
         }
@@ -248,7 +296,7 @@ fn multiplied(drafts: &[Draft], sweep: &SweepTable, overrides: &[String]) -> Res
 }
 
 /// A value as a part of a name: numbers in their shortest form, whichever way they were written.
-fn label(value: &Value) -> String {
+pub(super) fn label(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Float(number) => {
@@ -268,45 +316,41 @@ fn label(value: &Value) -> String {
         .collect()
 }
 
-/// Gives every arm the one that it is compared with: that of the name, or the one that shares nothing
-/// and generates most; in a sweep, the one with the same value.
+/// Gives every arm the one that it is compared with: that of its own name for it or of the file's, or
+/// the one that shares nothing and generates most; in a sweep, the one with the same value.
 fn compare(arms: &mut [Arm], drafts: &[Draft], baseline: Option<&str>) -> Result<()> {
     let mix = |arm: &Arm| arm.resolved.mix;
-    let chosen = match baseline {
-        Some(name) => {
-            let named = |draft: &&Draft| draft.name == name || draft.family == name;
-            let names = || {
-                let names: Vec<&str> = drafts.iter().map(|draft| &draft.name[..]).collect();
-                format!(
-                    "baseline: found {name:?}, expected one of {}",
-                    names.join(", ")
-                )
-            };
-            Some(drafts.iter().find(named).with_context(names)?)
-        }
-        None => {
-            let alone = drafts
-                .iter()
-                .zip(&*arms)
-                .filter(|(_, arm)| mix(arm).external == 0);
-            alone
-                .rev()
-                .max_by_key(|(_, arm)| mix(arm).local)
-                .map(|(draft, _)| draft)
-        }
+    let alone = drafts.iter().zip(&*arms);
+    let alone = alone.filter(|(_, arm)| mix(arm).external == 0).rev();
+    let alone = alone.max_by_key(|(_, arm)| mix(arm).local);
+    let common = match baseline {
+        Some(name) => Some(named_arm(name, drafts)?),
+        None => alone.map(|(draft, _)| draft),
     };
-    let Some(chosen) = chosen else { return Ok(()) };
-    // one that is named in full is that of all values
-    let one = baseline == Some(&chosen.name[..]) && chosen.name != chosen.family;
-    let of = |draft: &Draft| {
+    for (arm, draft) in arms.iter_mut().zip(drafts) {
+        let (name, chosen) = match &draft.baseline {
+            Some(name) => (Some(&name[..]), Some(named_arm(name, drafts)?)),
+            None => (baseline, common),
+        };
+        let Some(chosen) = chosen else { continue };
+        // one that is named in full is that of all values
+        let one = name == Some(&chosen.name[..]) && chosen.name != chosen.family;
         let same = |other: &&Draft| match one {
             true => other.name == chosen.name,
             false => other.family == chosen.family && other.swept == draft.swept,
         };
-        drafts.iter().find(same).map(|other| other.name.clone())
-    };
-    for (arm, draft) in arms.iter_mut().zip(drafts) {
-        arm.baseline = of(draft).filter(|name| *name != arm.name);
+        let found = drafts.iter().find(same).map(|other| other.name.clone());
+        arm.baseline = found.filter(|name| *name != arm.name);
     }
     Ok(())
+}
+
+/// The arm of a name, with or without the value of a sweep.
+fn named_arm<'a>(name: &str, drafts: &'a [Draft]) -> Result<&'a Draft> {
+    let named = |draft: &&Draft| draft.name == name || draft.family == name;
+    drafts.iter().find(named).with_context(|| {
+        let names: Vec<&str> = drafts.iter().map(|draft| &draft.name[..]).collect();
+        let names = names.join(", ");
+        format!("baseline: found {name:?}, expected one of {names}")
+    })
 }

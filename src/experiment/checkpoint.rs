@@ -5,7 +5,7 @@
 
 use super::csv_file::Position;
 use crate::results_layout::CHECKPOINTS;
-use crate::swarm::{Agent, Swarm};
+use crate::swarm::{AgentState, Swarm};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -83,7 +83,15 @@ impl Loaded {
             self.dir.display(),
             self.num_tokens.len()
         );
-        swarm.restore(&folders(&self.dir, agents), &self.num_tokens)
+        let mut states = Vec::new();
+        for (folder, &num_tokens) in folders(&self.dir, agents).into_iter().zip(&self.num_tokens) {
+            let memory = match fs::read(folder.join(MEMORY)) {
+                Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
+                read => read.with_context(|| format!("{}: cannot be read", folder.display()))?,
+            };
+            states.push((folder, AgentState { num_tokens, memory }));
+        }
+        swarm.restore(&states)
     }
 }
 
@@ -95,6 +103,8 @@ pub(super) struct Checkpoints {
 
 const PREFIX: &str = "round-";
 const MANIFEST: &str = "manifest.json";
+/// Rollouts that an agent remembers, where it does, in its folder.
+const MEMORY: &str = "memory.jsonl";
 
 impl Checkpoints {
     pub(super) fn new(run: &Path, keep_last: usize) -> Self {
@@ -116,7 +126,6 @@ impl Checkpoints {
         let manifest = Manifest {
             round,
             csv,
-            num_tokens: swarm.agents().iter().map(Agent::num_tokens).collect(),
             bad_updates: bad_updates.to_vec(),
             ..Manifest::default()
         };
@@ -184,6 +193,11 @@ fn write(dir: &Path, swarm: &Swarm, mut manifest: Manifest) -> Result<()> {
     folders.iter().try_for_each(fs::create_dir_all)?;
     for (agent, folder) in swarm.agents().iter().zip(&folders) {
         agent.member().save(folder)?;
+        let state = agent.state()?;
+        manifest.num_tokens.push(state.num_tokens);
+        if !state.memory.is_empty() {
+            fs::write(folder.join(MEMORY), state.memory)?;
+        }
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let name = path.strip_prefix(dir).context("it lies in the folder")?;

@@ -7,7 +7,7 @@ use super::checkpoint::CheckpointTable;
 use super::device::DeviceConfig;
 use super::rollout_log::LogTable;
 use crate::learn::{Decoding, TrainConfig};
-use crate::swarm::{Mix, QuestionStream, Selection};
+use crate::swarm::{DrawFrom, Mix, QuestionStream, Selection, Shadow, SignalLimit};
 use crate::task::Scoring;
 use crate::task::catalog::TaskConfigs;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,12 @@ pub struct ExperimentFile {
     /// A key over whose values every arm is repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepTable>,
+    /// A key whose value is chosen for each arm before the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<TuneTable>,
+    /// Draws that are looked at and not learned from.
+    #[serde(default, skip_serializing_if = "ShadowTable::is_empty")]
+    pub shadow: ShadowTable,
     /// The language model that every agent starts from.
     pub model: ModelTable,
     /// What is asked.
@@ -66,6 +72,59 @@ pub struct SweepTable {
     pub key: String,
     /// Its values.
     pub values: Vec<toml::Value>,
+}
+
+/// The `[tune]` table: every arm that does not state the key itself runs with each of the values on
+/// seeds of its own, and then takes the value with the highest held-out reward.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TuneTable {
+    /// The key, with its tables: `train.learning_rate`.
+    pub key: String,
+    /// Its values, in ascending order.
+    pub values: Vec<toml::Value>,
+    /// Seeds that no result is reported on.
+    pub seeds: Vec<u64>,
+    /// Rounds of the tuning; those of the arm where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// When held-out rewards are compared.
+    pub criterion: Criterion,
+}
+
+/// When the values of a tuned key are compared by held-out reward, the mean over agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Criterion {
+    /// In the last round of the tuning.
+    HeldOutAtEqualRounds,
+    /// After as many completions as the cheapest run of the tuning generates.
+    HeldOutAtEqualCompletions,
+}
+
+/// The `[shadow]` table: every mix with every selection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShadowTable {
+    /// Local and external rollouts.
+    pub mixes: Vec<Mix>,
+    /// Rules of the draw.
+    pub selections: Vec<Selection>,
+}
+
+impl ShadowTable {
+    fn is_empty(&self) -> bool {
+        self.mixes.is_empty() && self.selections.is_empty()
+    }
+
+    /// All draws.
+    pub(super) fn all(&self) -> Vec<Shadow> {
+        let of_mix = |&mix| {
+            let selections = self.selections.iter();
+            selections.map(move |&selection| Shadow { mix, selection })
+        };
+        self.mixes.iter().flat_map(of_mix).collect()
+    }
 }
 
 /// The `[model]` table.
@@ -157,6 +216,15 @@ pub struct SwarmTable {
     pub agents: usize,
     /// The rule of the draw.
     pub selection: Selection,
+    /// Whose rollouts are drawn.
+    #[serde(default)]
+    pub draw_from: DrawFrom,
+    /// Of how many rounds before this one; 0 for those of this round.
+    #[serde(default)]
+    pub replay_rounds: u32,
+    /// How many rollouts of a training set may carry a signal.
+    #[serde(default)]
+    pub signal_limit: SignalLimit,
     /// How often, at most, own rollouts without signal are dropped and as many new questions asked in a
     /// round; 0 keeps them all. DAPO (arXiv 2503.14476) calls it dynamic sampling.
     #[serde(default)]

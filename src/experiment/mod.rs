@@ -28,6 +28,7 @@ mod run;
 mod run_checks;
 mod tensorboard;
 mod toml_file;
+mod tune;
 mod validate;
 mod watcher;
 
@@ -36,8 +37,8 @@ pub use base_model_score::Measured;
 pub use benchmark::Benchmark;
 pub use checkpoint::CheckpointTable;
 pub use config::{
-    AgentTable, Dtype, EvalTable, ExperimentFile, GenerateTable, ModelTable, Overlong, SwarmTable,
-    SweepTable, TasksTable,
+    AgentTable, Criterion, Dtype, EvalTable, ExperimentFile, GenerateTable, ModelTable, Overlong,
+    ShadowTable, SwarmTable, SweepTable, TasksTable, TuneTable,
 };
 pub use csv_file::Position;
 pub use device::{DeviceConfig, DeviceKind};
@@ -49,6 +50,7 @@ pub use recipe::{Content, Form, ModelShape, Recipe, RecipeTasks, RecipeTrain};
 pub use resolved::Resolved;
 pub use results::{Results, RunFiles};
 pub use rollout_log::LogTable;
-pub use run::{Ending, run};
+pub use run::{Ending, RunOptions, run};
 pub use run_checks::RunFailed;
+pub use tune::{Tuned, tune};
 pub use watcher::{Progress, Watcher};

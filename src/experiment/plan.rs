@@ -39,6 +39,8 @@ struct Work {
 #[derive(Clone, Debug)]
 pub struct Plan {
     seeds: usize,
+    /// Arms and values, and seeds, of the tuning.
+    tuning: Option<(usize, usize)>,
     arms: Vec<Work>,
     prompts: Prompts,
     /// Parameters of the model of each agent of the arm that needs most memory.
@@ -68,6 +70,9 @@ impl Plan {
         let agents = 0..most.resolved.keys.swarm.agents;
         Ok(Self {
             seeds: experiment.file.seeds.len(),
+            tuning: experiment
+                .tuning()?
+                .map(|tuning| (tuning.arms.len(), tuning.file.seeds.len())),
             arms: experiment.arms.iter().map(Work::of).collect(),
             prompts,
             parameters: agents
@@ -174,6 +179,13 @@ impl fmt::Display for Plan {
             "runs         {} ({arms} arms x {seeds} seeds)",
             arms * seeds
         )?;
+        if let Some((arms, seeds)) = self.tuning {
+            let runs = arms * seeds;
+            writeln!(
+                f,
+                "tuning       {runs} runs before them ({arms} arms with values x {seeds} seeds)"
+            )?;
+        }
         let (mean, longest, seen) = (prompts.mean(), prompts.longest, prompts.seen);
         writeln!(
             f,

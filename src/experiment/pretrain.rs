@@ -4,7 +4,7 @@
 
 use super::base_model_score::Measured;
 use super::recipe::{Content, Recipe};
-use crate::learn::{Example, Optimizer, OptimizerConfig, sft};
+use crate::learn::{Example, Optim, Optimizer, OptimizerConfig, sft};
 use crate::model::weights::{self, Dtype};
 use crate::model::{Decoder, Device, ModelConfig};
 use crate::rollout::Question;
@@ -142,6 +142,8 @@ impl Recipe {
 
     fn optimizer(&self) -> OptimizerConfig {
         OptimizerConfig {
+            optim: Optim::Adam,
+            sgd_momentum: 0.0,
             learning_rate: self.train.learning_rate,
             adam_beta1: 0.9,
             adam_beta2: 0.98,

@@ -4,7 +4,7 @@ use super::config::{AgentTable, ExperimentFile, TasksTable};
 use super::questions_file;
 use super::validate::{check, distinct, proportions, validate_mix};
 use crate::rollout::Question;
-use crate::swarm::{Balance, Mix, SwarmConfig, TaskProportions, Tasks};
+use crate::swarm::{Balance, Mix, Replay, SwarmConfig, TaskProportions, Tasks};
 use crate::task::catalog;
 use crate::wire::Limits;
 use std::collections::BTreeMap;
@@ -57,6 +57,12 @@ impl Resolved {
         SwarmConfig {
             balance: self.balance(),
             selection: keys.swarm.selection,
+            replay: Replay {
+                from: keys.swarm.draw_from,
+                rounds: keys.swarm.replay_rounds,
+            },
+            signal_limit: keys.swarm.signal_limit,
+            shadows: keys.shadow.all(),
             max_redraws: keys.swarm.max_redraws,
             questions: keys.tasks.questions,
             num_generations: keys.generate.num_generations,

@@ -7,9 +7,9 @@ use super::config::ExperimentFile;
 use super::csv_file::{CsvFile, Position};
 use super::rollout_log::LogTable;
 use crate::results_layout::{
-    ARMS, EXPERIMENT, ROUNDS, RUNS, TIMINGS, remove_leftovers, run_folder, write_atomically,
+    ARMS, EXPERIMENT, MEANS, ROUNDS, RUNS, TIMINGS, remove_leftovers, run_folder, write_atomically,
 };
-use crate::swarm::RoundRecord;
+use crate::swarm::{Columns, RoundRecord};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -60,6 +60,14 @@ impl Results {
             dir: dir.to_owned(),
             _lock: lock,
         })
+    }
+
+    /// Writes what the arms are: after a tuning, with the values that it has found.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn put_arms(&self, experiment: &Experiment) -> Result<()> {
+        put(&self.dir.join(ARMS), &experiment.arms_csv()?)
     }
 
     /// Where it lies.
@@ -182,11 +190,19 @@ fn set_aside(dir: &Path) -> Result<()> {
     fs::rename(dir, &free).with_context(|| format!("{from}: cannot be renamed to {to}"))
 }
 
+/// Whether the CSV files of a run have all its rounds, whoever made them: those that are kept of it.
+pub(super) fn is_complete(run: &Path, rounds: u32, agents: usize) -> bool {
+    let lines =
+        |name: &str| fs::read_to_string(run.join(name)).map_or(0, |text| text.lines().count());
+    let rounds = rounds as usize;
+    lines(MEANS) == 1 + rounds || lines(ROUNDS) == 1 + rounds * agents
+}
+
 /// The CSV files of one run, a row flushed as soon as it is known.
 pub struct RunFiles {
     rounds: CsvFile,
     timings: CsvFile,
-    tasks: Vec<String>,
+    columns: Columns,
 }
 
 impl RunFiles {
@@ -194,28 +210,23 @@ impl RunFiles {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn create(run: &Path, tasks: &[String]) -> Result<Self> {
+    pub fn create(run: &Path, columns: &Columns) -> Result<Self> {
         fs::create_dir_all(run).with_context(|| format!("{}: cannot be made", run.display()))?;
         clean(run)?;
+        match fs::remove_file(run.join(MEANS)) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            removed => removed.with_context(|| format!("{}: cannot be cleaned", run.display()))?,
+        }
         commit_note::forget(run)?;
         commit_note::add(run)?;
-        let empty = RoundRecord {
-            task_rewards: vec![None; tasks.len()],
-            ..RoundRecord::default()
-        };
-        let header: Vec<String> = empty
-            .cells(tasks)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
         let mut rounds = CsvFile::create(run, ROUNDS)?;
-        rounds.row(&header)?;
+        rounds.row(&columns.header())?;
         let mut timings = CsvFile::create(run, TIMINGS)?;
         timings.row(&["round", "evaluate_s", "generate_s", "learn_s"].map(String::from))?;
         Ok(Self {
             rounds,
             timings,
-            tasks: tasks.to_vec(),
+            columns: columns.clone(),
         })
     }
 
@@ -223,7 +234,7 @@ impl RunFiles {
     ///
     /// # Errors
     /// When they cannot be read or written.
-    pub fn resume(run: &Path, tasks: &[String], csv: &[Position]) -> Result<Self> {
+    pub fn resume(run: &Path, columns: &Columns, csv: &[Position]) -> Result<Self> {
         let [rounds, timings] = csv else {
             bail!("{}: expected two positions of CSV files", run.display())
         };
@@ -232,7 +243,7 @@ impl RunFiles {
         Ok(Self {
             rounds: CsvFile::resume(run, rounds)?,
             timings: CsvFile::resume(run, timings)?,
-            tasks: tasks.to_vec(),
+            columns: columns.clone(),
         })
     }
 
@@ -242,7 +253,7 @@ impl RunFiles {
     /// When a file cannot be written.
     pub fn write(&mut self, records: &[RoundRecord], seconds: [f64; 3]) -> Result<()> {
         for record in records {
-            let cells = record.cells(&self.tasks).into_iter();
+            let cells = record.cells(&self.columns).into_iter();
             let cells: Vec<String> = cells.map(|(_, cell)| cell).collect();
             self.rounds.row(&cells)?;
         }

@@ -24,6 +24,8 @@ pub struct LogTable {
     pub rollouts_mib: u64,
     /// Whether TensorBoard can look at the run.
     pub tensorboard: bool,
+    /// Whether a finished run is reported by its means over agents, in `means.csv`: a tenth of the size.
+    pub means: bool,
 }
 
 impl Default for LogTable {
@@ -32,6 +34,7 @@ impl Default for LogTable {
             rollouts_every: 50,
             rollouts_mib: 8,
             tensorboard: false,
+            means: false,
         }
     }
 }
@@ -91,7 +94,7 @@ impl RolloutLog {
         writeln!(self.log, "{line}")
             .with_context(|| format!("{}: cannot be written", self.run.join(LOG).display()))?;
         if let Some(events) = &mut self.events {
-            events.round(records, swarm.task_names())?;
+            events.round(records, swarm.columns())?;
         }
         let every = self.table.rollouts_every;
         if every > 0 && (round == 1 || round == self.rounds || round.is_multiple_of(every)) {

@@ -4,13 +4,14 @@ use super::arms::{Arm, Experiment};
 use super::checkpoint::{Checkpoints, Loaded};
 use super::models::Models;
 use super::preallocate::preallocate;
-use super::results::{Results, RunFiles};
+use super::results::{Results, RunFiles, is_complete};
 use super::rollout_log::RolloutLog;
 use super::run_checks::{BadUpdates, RunFailed, diverged, overlong};
 use super::watcher::{Progress, Watcher};
 use crate::bus::MemoryBus;
 use crate::model::Decoder;
-use crate::results_layout::MODELS;
+use crate::report::write_means;
+use crate::results_layout::{MEANS, MODELS};
 use crate::rollout::mean;
 use crate::seed::Seed;
 use crate::swarm::{Phase, RoundRecord, Swarm, Workers};
@@ -28,8 +29,17 @@ pub enum Ending {
     Stopped,
 }
 
-/// Runs every arm and seed that is not finished yet, `threads` agents at a time, and writes their CSV
-/// files. A run that cannot go on is told to the watcher, and does not keep others from being made.
+/// How an experiment is run. It shapes no result.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions {
+    /// Agents that work at the same time.
+    pub threads: usize,
+    /// Keep runs whose CSV files have all their rounds, whoever made them, instead of only those that
+    /// have their last checkpoint.
+    pub only_missing: bool,
+}
+
+/// Runs every arm and seed that is not finished yet and writes their CSV files. A run that cannot go on is told to the watcher, and does not keep others from being made.
 ///
 /// # Errors
 /// When the model or the device cannot be used, a file cannot be read or written, or, after all
@@ -38,7 +48,7 @@ pub fn run(
     experiment: &Experiment,
     models: &Models,
     results: &Results,
-    threads: usize,
+    options: RunOptions,
     watcher: &mut dyn Watcher,
 ) -> Result<Ending> {
     let device = &experiment.file.device;
@@ -46,7 +56,7 @@ pub fn run(
     // the same threads for all runs: each keeps the memory that it has freed
     let workers = match device.is_gpu() {
         true => Workers::here(),
-        false => Workers::new(threads).context("no thread can be started")?,
+        false => Workers::new(options.threads).context("no thread can be started")?,
     };
     let mut all = Runs {
         experiment,
@@ -61,6 +71,10 @@ pub fn run(
     let mut runs = Vec::new();
     for (arm, seed) in experiment.runs() {
         let dir = results.run_dir(arm, seed);
+        let keys = &arm.resolved.keys;
+        if options.only_missing && is_complete(&dir, keys.rounds, keys.swarm.agents) {
+            continue;
+        }
         let checkpoints = Checkpoints::new(&dir, experiment.file.checkpoint.keep_last);
         let found = checkpoints.newest(&dir, &mut |note| watcher.note(note))?;
         // what was done before counts from the first on, so that the time left is that of what is left
@@ -123,7 +137,12 @@ impl Runs<'_> {
         watcher: &mut dyn Watcher,
     ) -> Result<Ending> {
         let (keys, start) = (&run.arm.resolved.keys, found.map_or(0, |found| found.round));
+        let means = self.experiment.file.log.means;
         if start >= keys.rounds {
+            // it may have been stopped after its last checkpoint
+            if means && !run.dir.join(MEANS).exists() {
+                write_means(run.dir)?;
+            }
             return Ok(Ending::Complete);
         }
         if !std::mem::replace(&mut self.preallocated, true) {
@@ -134,7 +153,7 @@ impl Runs<'_> {
         let mut swarm = self.swarm(run);
         let mut files = match found {
             Some(found) => resume(run, found, &mut swarm, watcher)?,
-            None => RunFiles::create(run.dir, swarm.task_names())?,
+            None => RunFiles::create(run.dir, swarm.columns())?,
         };
         let mut log = RolloutLog::open(run.dir, &self.experiment.file.log, keys.rounds, start)?;
         let mut bad = BadUpdates(found.map_or(Vec::new(), |found| found.bad_updates.clone()));
@@ -157,6 +176,9 @@ impl Runs<'_> {
             if last {
                 export(keys.model.save, &swarm, run.dir)?;
                 files.finish()?;
+                if means {
+                    write_means(run.dir)?;
+                }
             }
             if table.every > 0 && (last || stop || round.is_multiple_of(table.every)) {
                 checkpoints.save(round, &swarm, files.sync()?, &bad.0)?;
@@ -226,7 +248,7 @@ fn resume(
     let (dir, start) = (run.dir.display(), found.round);
     watcher.note(format!("{dir}: goes on after round {start}{cut}"));
     found.restore(swarm)?;
-    RunFiles::resume(run.dir, swarm.task_names(), &found.csv)
+    RunFiles::resume(run.dir, swarm.columns(), &found.csv)
 }
 
 /// Writes the model of every agent, where the experiment wants them.

@@ -35,7 +35,9 @@ impl BadUpdates {
         self.0.resize(records.len(), 0);
         for ((count, record), agent) in self.0.iter_mut().zip(records).zip(swarm.agents()) {
             if record.bad_updates == 0 {
-                *count = if record.steps > 0 { 0 } else { *count };
+                // steps of momentum alone tell nothing
+                let learned = record.steps > record.steps_without_signal;
+                *count = if learned { 0 } else { *count };
                 continue;
             }
             *count += 1;

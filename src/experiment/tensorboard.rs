@@ -3,7 +3,7 @@
 //! A file is a list of records (length, checksum, bytes, checksum) of protocol buffers; both are so
 //! small here that they are written by hand, as TensorFlow's `event.proto` and `record_writer` have them.
 
-use crate::swarm::RoundRecord;
+use crate::swarm::{Columns, RoundRecord};
 use anyhow::{Context, Result};
 use std::fs::{self, File};
 use std::io::Write;
@@ -68,12 +68,12 @@ impl Events {
     }
 
     /// Writes the metrics of a round.
-    pub(super) fn round(&mut self, records: &[RoundRecord], tasks: &[String]) -> Result<()> {
+    pub(super) fn round(&mut self, records: &[RoundRecord], columns: &Columns) -> Result<()> {
         let Some(first) = records.first() else {
             return Ok(());
         };
         let rows: Vec<Vec<(String, String)>> =
-            records.iter().map(|record| record.cells(tasks)).collect();
+            records.iter().map(|record| record.cells(columns)).collect();
         let mut summary = Vec::new();
         for (column, (name, _)) in rows[0]
             .iter()
@@ -214,7 +214,7 @@ mod tests {
                     own_reward: Some(0.5),
                     ..RoundRecord::default()
                 };
-                events.round(&[record], &[]).unwrap();
+                events.round(&[record], &Columns::default()).unwrap();
             }
             events.path
         };

@@ -2,8 +2,8 @@
 //!
 //! Errors name the key, what was found and what was expected.
 
-use super::config::ExperimentFile;
-use crate::swarm::{Mix, TaskProportions};
+use super::config::{ExperimentFile, ShadowTable};
+use crate::swarm::{DrawFrom, Mix, TaskProportions};
 use std::fmt::Display;
 
 /// Most rollouts of a kind, and most completions of one.
@@ -39,6 +39,7 @@ impl ExperimentFile {
         let redraws = self.swarm.max_redraws;
         let range = format!("0 to {MOST}");
         check(redraws <= MOST, "swarm.max_redraws", redraws, &range)?;
+        self.validate_draw()?;
         self.validate_generation()?;
         let questions = self.eval.questions;
         let sane = questions <= 1 << 16 && (questions > 0 || self.eval.every == 0);
@@ -57,6 +58,48 @@ impl ExperimentFile {
         let sane = memory > 0.0 && memory.is_finite();
         check(sane, "device.memory_gib", memory, "more than 0")?;
         self.train.validate()
+    }
+
+    fn validate_draw(&self) -> Result<(), String> {
+        let (from, replay) = (self.swarm.draw_from, self.swarm.replay_rounds);
+        let key = "swarm.replay_rounds";
+        check(replay <= 1000, key, replay, "0 to 1000")?;
+        let possible = from == DrawFrom::Others || replay > 0;
+        let expected = "at least 1 where swarm.draw_from is \"self\": its rollouts of this round are all there";
+        check(possible, key, replay, expected)?;
+        let ShadowTable { mixes, selections } = &self.shadow;
+        if mixes.is_empty() && selections.is_empty() {
+            return Ok(());
+        }
+        let pairs: Vec<_> = mixes.iter().map(|m| (m.local, m.external)).collect();
+        distinct("shadow.mixes", &pairs)?;
+        distinct("shadow.selections", selections)?;
+        let mut mixes = mixes.iter();
+        mixes.try_for_each(|mix| validate_mix("shadow.mixes", *mix))
+    }
+
+    /// # Errors
+    /// Names the key of the `[tune]` table that holds what it may not.
+    pub(super) fn validate_tuning(&self) -> Result<(), String> {
+        let Some(tune) = &self.tune else {
+            return Ok(());
+        };
+        let alone = self.sweep.is_none();
+        check(alone, "tune", "it beside sweep", "one of the two")?;
+        distinct("tune.values", &tune.values)?;
+        distinct("tune.seeds", &tune.seeds)?;
+        let reported = tune.seeds.iter().find(|seed| self.seeds.contains(seed));
+        let found = reported.map_or(0, |seed| *seed);
+        let expected = "seeds that are not those of the results";
+        check(reported.is_none(), "tune.seeds", found, expected)?;
+        check(tune.rounds != Some(0), "tune.rounds", 0, "at least 1")?;
+        let evaluated = self.eval.every > 0;
+        check(
+            evaluated,
+            "eval.every",
+            0,
+            "at least 1: tuning needs held-out rewards",
+        )
     }
 
     fn validate_generation(&self) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The `[train]` table of an experiment, under TRL's names.
 
-use super::optimizer::OptimizerConfig;
+use super::optimizer::{Optim, OptimizerConfig};
 use crate::rollout::ScaleRewards;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,10 @@ pub enum LossType {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Step size of Adam.
+    /// The optimizer.
+    #[serde(default = "adam")]
+    pub optim: Optim,
+    /// Its step size.
     pub learning_rate: f64,
     /// Lower clipping range of the ratio.
     pub epsilon: f64,
@@ -38,6 +41,10 @@ pub struct TrainConfig {
     pub num_iterations: usize,
     /// Completions per optimizer step; 0 takes the whole training set.
     pub minibatch_size: usize,
+    /// Minibatches per optimizer step, their gradients averaged; what is left at the end of a pass is a
+    /// step of its own.
+    #[serde(default = "one")]
+    pub gradient_accumulation_steps: usize,
     /// Completions per forward and backward pass; 0 takes the whole minibatch. Bounds memory, changes
     /// no gradient.
     pub micro_batch_size: usize,
@@ -46,8 +53,14 @@ pub struct TrainConfig {
     pub gradient_checkpointing: bool,
     /// Leave completions that were cut off out of the loss and of its denominators.
     pub mask_truncated_completions: bool,
+    /// Whether the optimizer steps where no completion has a gradient, as TRL and GenRL do: momentum
+    /// moves the weights, and the moments decay. Otherwise such a minibatch is as if it had never been.
+    pub step_without_signal: bool,
     /// Largest global norm of a gradient; 0 never clips.
     pub max_grad_norm: f64,
+    /// Decay of the momentum of `sgd`.
+    #[serde(default = "sgd_momentum")]
+    pub sgd_momentum: f64,
     /// Decay of Adam's first moment.
     pub adam_beta1: f64,
     /// Decay of Adam's second moment.
@@ -62,6 +75,18 @@ pub struct TrainConfig {
     pub warmup_steps: usize,
 }
 
+fn adam() -> Optim {
+    Optim::Adam
+}
+
+fn one() -> usize {
+    1
+}
+
+fn sgd_momentum() -> f64 {
+    0.9
+}
+
 fn max_bad_updates() -> usize {
     10
 }
@@ -71,6 +96,7 @@ impl Default for TrainConfig {
     /// experiment states every key itself; this is for tests and benches.
     fn default() -> Self {
         Self {
+            optim: adam(),
             learning_rate: 1e-3,
             epsilon: 0.2,
             epsilon_high: 0.28,
@@ -79,10 +105,13 @@ impl Default for TrainConfig {
             scale_rewards: ScaleRewards::Group,
             num_iterations: 1,
             minibatch_size: 0,
+            gradient_accumulation_steps: one(),
             micro_batch_size: 0,
             gradient_checkpointing: false,
             mask_truncated_completions: false,
+            step_without_signal: true,
             max_grad_norm: 1.0,
+            sgd_momentum: sgd_momentum(),
             adam_beta1: 0.9,
             adam_beta2: 0.999,
             adam_epsilon: 1e-8,
@@ -106,6 +135,8 @@ impl TrainConfig {
             ("epsilon_high", self.epsilon_high, (0.0..=1e6).contains(&self.epsilon_high), "0 to 1e6"),
             ("beta", self.beta, (0.0..=1e6).contains(&self.beta), "0 to 1e6"),
             ("num_iterations", self.num_iterations as f64, (1..=1000).contains(&self.num_iterations), "1 to 1000"),
+            ("gradient_accumulation_steps", self.gradient_accumulation_steps as f64, (1..=4096).contains(&self.gradient_accumulation_steps), "1 to 4096"),
+            ("sgd_momentum", self.sgd_momentum, below_one(self.sgd_momentum), "0 <= sgd_momentum < 1"),
             ("max_grad_norm", self.max_grad_norm, self.max_grad_norm >= 0.0, ">= 0"),
             ("adam_beta1", self.adam_beta1, below_one(self.adam_beta1), "0 <= adam_beta1 < 1"),
             ("adam_beta2", self.adam_beta2, below_one(self.adam_beta2), "0 <= adam_beta2 < 1"),
@@ -122,6 +153,8 @@ impl TrainConfig {
     /// The part that the optimizer needs.
     pub fn optimizer(&self) -> OptimizerConfig {
         OptimizerConfig {
+            optim: self.optim,
+            sgd_momentum: self.sgd_momentum,
             learning_rate: self.learning_rate,
             adam_beta1: self.adam_beta1,
             adam_beta2: self.adam_beta2,

@@ -17,6 +17,10 @@ pub struct UpdateStats {
     pub foreign_logp: Option<f64>,
     /// Optimizer steps taken.
     pub steps: usize,
+    /// Those of them in which no completion had a gradient: with loss and norm 0.
+    pub steps_without_signal: usize,
+    /// Optimizer steps taken since the first update.
+    pub global_step: usize,
     /// Minibatches left out because their loss or gradient was not finite. They count in nothing else.
     pub bad_steps: usize,
     /// True when a weight is not finite after the update.
@@ -48,6 +52,7 @@ impl MinibatchMetrics {
 #[derive(Debug, Default)]
 pub(super) struct UpdateMetrics {
     steps: usize,
+    steps_without_signal: usize,
     bad_steps: usize,
     /// All tokens, computed or not.
     tokens: usize,
@@ -56,12 +61,14 @@ pub(super) struct UpdateMetrics {
 }
 
 impl UpdateMetrics {
-    /// A minibatch of so many tokens without any signal.
-    pub(super) fn add_without_signal(&mut self, tokens: usize) {
+    /// Minibatches of so many tokens without any signal, and whether the optimizer has stepped.
+    pub(super) fn add_without_signal(&mut self, tokens: usize, stepped: bool) {
         self.tokens += tokens;
+        self.steps += usize::from(stepped);
+        self.steps_without_signal += usize::from(stepped);
     }
 
-    /// A minibatch of so many tokens, by whose gradient the optimizer has taken a step.
+    /// Minibatches of so many tokens, by whose gradient the optimizer has taken a step.
     pub(super) fn add_step(&mut self, tokens: usize, minibatch: &MinibatchMetrics, norm: f64) {
         self.steps += 1;
         self.tokens += tokens;
@@ -100,6 +107,8 @@ impl UpdateMetrics {
             kl: mean(loss.kl, loss.tokens).filter(|_| beta != 0.0),
             foreign_logp: mean(*foreign_logp, *foreign),
             steps: self.steps,
+            steps_without_signal: self.steps_without_signal,
+            global_step: self.steps,
             bad_steps: self.bad_steps,
             bad_weights,
         }

@@ -28,6 +28,6 @@ pub use decode::Decoding;
 pub use generate::{Generated, generate};
 pub use head::logits_alive;
 pub use metrics::UpdateStats;
-pub use optimizer::{Optimizer, OptimizerConfig};
+pub use optimizer::{Optim, Optimizer, OptimizerConfig};
 pub use parity::Parity;
 pub use update::Update;

@@ -1,8 +1,8 @@
-//! An update: the training set in minibatches, one optimizer step for each.
+//! An update: the training set in minibatches, one optimizer step for each, or for some of them together.
 //!
 //! Advantages come in as plain numbers. A completion of advantage 0 adds nothing to the gradient when
 //! beta is 0 and is then not computed, but it counts in every denominator. A minibatch whose loss or
-//! gradient is not finite takes no step.
+//! gradient is not finite takes no step; whether one without any gradient does is the experiment's choice.
 
 use super::backward::Backward;
 use super::batch::{Batch, Example, minibatches};
@@ -38,7 +38,7 @@ pub(super) struct Minibatch<'a> {
     /// The indices of those that are computed.
     pub(super) computed: Vec<usize>,
     /// The reduction's factor of each example's tokens.
-    pub(super) scales: &'a [f64],
+    pub(super) scales: Vec<f64>,
     /// Each example's log-probs before the update, where the policy may have moved since.
     pub(super) old: Option<&'a [Vec<f32>]>,
     /// Whether it belongs to the first pass over the training set.
@@ -64,25 +64,34 @@ impl Update<'_> {
             minibatches: order.len(),
             max_completion_length: self.max_completion_length,
         };
-        let single = order.len() * self.config.num_iterations == 1;
+        let steps: Vec<&[Vec<usize>]> = order
+            .chunks(self.config.gradient_accumulation_steps)
+            .collect();
+        let single = steps.len() * self.config.num_iterations == 1;
         let old = (!single).then(|| self.old_logprobs(&model.valid(), &used));
         let mut metrics = UpdateMetrics::default();
         for iteration in 0..self.config.num_iterations {
-            for indices in &order {
-                let tokens = indices.iter().map(|&i| used[i].completion.len()).sum();
-                let computed = self.with_gradient(&used, indices);
-                if computed.is_empty() {
-                    metrics.add_without_signal(tokens);
-                    continue;
-                }
-                let minibatch = Minibatch {
+            for step in &steps {
+                let tokens = step.iter().flatten().map(|&i| used[i].completion.len());
+                let tokens = tokens.sum();
+                let minibatch = |indices: &Vec<usize>| Minibatch {
                     examples: &used,
-                    computed,
-                    scales: &token_scales(self.config.loss_type, indices, &round),
+                    computed: self.with_gradient(&used, indices),
+                    scales: self.scales(indices, &round, step.len()),
                     old: old.as_deref(),
                     first_pass: iteration == 0,
                 };
-                let (gradients, found) = self.gradients(&model, &minibatch);
+                let mut minibatches: Vec<Minibatch<'_>> = step.iter().map(minibatch).collect();
+                minibatches.retain(|minibatch| !minibatch.computed.is_empty());
+                if minibatches.is_empty() {
+                    let stepping = self.config.step_without_signal && !examples.is_empty();
+                    metrics.add_without_signal(tokens, stepping);
+                    if stepping {
+                        model = optimizer.step_without_gradient(model);
+                    }
+                    continue;
+                }
+                let (gradients, found) = self.gradients(&model, &minibatches);
                 if !found.loss.loss.is_finite() {
                     metrics.add_bad();
                     continue;
@@ -97,7 +106,18 @@ impl Update<'_> {
             }
         }
         let bad_weights = metrics.steps() > 0 && !is_finite(&model);
-        (model, metrics.stats(self.config.beta, bad_weights))
+        let stats = UpdateStats {
+            global_step: optimizer.state().steps,
+            ..metrics.stats(self.config.beta, bad_weights)
+        };
+        (model, stats)
+    }
+
+    /// The factor of each example's tokens in one of so many minibatches of a step.
+    fn scales(&self, indices: &[usize], round: &Round<'_>, minibatches: usize) -> Vec<f64> {
+        let mut scales = token_scales(self.config.loss_type, indices, round);
+        scales.iter_mut().for_each(|s| *s /= minibatches as f64);
+        scales
     }
 
     /// Those of the examples at `indices` that have a gradient.
@@ -136,45 +156,59 @@ impl Update<'_> {
         }
     }
 
-    /// The gradient of a minibatch's loss by the weights, a micro-batch at a time.
+    /// The gradient by the weights of the loss of a step's minibatches, a micro-batch at a time.
     pub(super) fn gradients(
         &self,
         model: &Decoder,
-        minibatch: &Minibatch<'_>,
+        minibatches: &[Minibatch<'_>],
     ) -> (GradientsParams, MinibatchMetrics) {
         let mut gradients = GradientsAccumulator::new();
         let mut metrics = MinibatchMetrics::default();
-        let size = self.micro_batch_size(minibatch.computed.len());
-        for part in minibatch.computed.chunks(size) {
-            let examples: Vec<&Example> = part.iter().map(|&i| minibatch.examples[i]).collect();
-            let batch = Batch::new(&examples);
-            let reference = self
-                .reference
-                .filter(|_| self.config.beta != 0.0)
-                .map(|reference| self.logprobs(reference, &batch));
-            let backward = Backward {
-                model,
-                batch: &batch,
-                temperature: self.temperature,
-                checkpointing: self.config.gradient_checkpointing,
-            };
-            backward.run(&mut gradients, |owner, tokens, logprobs| {
-                let index = part[owner];
-                let example = minibatch.examples[index];
-                let old_logprobs = minibatch.old.map_or(logprobs, |old| &old[index]);
-                if minibatch.first_pass && example.foreign {
-                    metrics.add_foreign(old_logprobs);
-                }
-                let inputs = LossInputs {
-                    logprobs,
-                    old_logprobs,
-                    reference_logprobs: reference.as_ref().map(|all| &all[tokens]),
-                    advantage: example.advantage as f32,
-                    scale: minibatch.scales[index] as f32,
-                };
-                loss_gradient(inputs, self.config, &mut metrics.loss)
-            });
+        for minibatch in minibatches {
+            let size = self.micro_batch_size(minibatch.computed.len());
+            for part in minibatch.computed.chunks(size) {
+                self.add_gradients(model, minibatch, part, &mut gradients, &mut metrics);
+            }
         }
         (gradients.grads(), metrics)
+    }
+
+    /// Adds the gradient of a micro-batch, given by the indices of its examples.
+    fn add_gradients(
+        &self,
+        model: &Decoder,
+        minibatch: &Minibatch<'_>,
+        part: &[usize],
+        gradients: &mut GradientsAccumulator<Decoder>,
+        metrics: &mut MinibatchMetrics,
+    ) {
+        let examples: Vec<&Example> = part.iter().map(|&i| minibatch.examples[i]).collect();
+        let batch = Batch::new(&examples);
+        let reference = self
+            .reference
+            .filter(|_| self.config.beta != 0.0)
+            .map(|reference| self.logprobs(reference, &batch));
+        let backward = Backward {
+            model,
+            batch: &batch,
+            temperature: self.temperature,
+            checkpointing: self.config.gradient_checkpointing,
+        };
+        backward.run(gradients, |owner, tokens, logprobs| {
+            let index = part[owner];
+            let example = minibatch.examples[index];
+            let old_logprobs = minibatch.old.map_or(logprobs, |old| &old[index]);
+            if minibatch.first_pass && example.foreign {
+                metrics.add_foreign(old_logprobs);
+            }
+            let inputs = LossInputs {
+                logprobs,
+                old_logprobs,
+                reference_logprobs: reference.as_ref().map(|all| &all[tokens]),
+                advantage: example.advantage as f32,
+                scale: minibatch.scales[index] as f32,
+            };
+            loss_gradient(inputs, self.config, &mut metrics.loss)
+        });
     }
 }

@@ -17,8 +17,8 @@ use burn::module::Module;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The file of what Adam remembers.
-const OPTIMIZER_STATE: &str = "adam.safetensors";
+/// The file of what the optimizer remembers.
+const OPTIMIZER_STATE: &str = "optimizer.safetensors";
 
 /// A language model that learns by GRPO.
 pub struct LanguageModel {
@@ -171,8 +171,9 @@ impl Responder for LanguageModel {
         let (device, config) = (self.model().device(), &self.folder.config);
         let model = weights::load(&WeightFiles::open(dir, config)?, config, &device)?;
         let file = dir.join(OPTIMIZER_STATE);
-        self.optimizer
-            .resume(OptimizerState::load(&file, &model, &device.inner())?);
+        let moments = self.config.optim.moments();
+        let state = OptimizerState::load(&file, &model, moments, &device.inner())?;
+        self.optimizer.resume(state);
         self.model = Some(model);
         Ok(())
     }

@@ -12,13 +12,17 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What Adam remembers.
+/// What is remembered of one parameter, each flat: the first and the second moment of Adam, or the
+/// momentum of SGD.
+pub type Moments = Vec<Tensor<1>>;
+
+/// What an optimizer remembers.
 #[derive(Default)]
 pub struct OptimizerState {
     /// Steps taken.
     pub steps: usize,
-    /// First and second moment of each parameter, flat; none of those that have had no gradient yet.
-    pub moments: HashMap<ParamId, [Tensor<1>; 2]>,
+    /// Of each parameter; nothing of those that have had no gradient yet.
+    pub moments: HashMap<ParamId, Moments>,
 }
 
 /// The key of the file's metadata for the number of steps.
@@ -34,10 +38,8 @@ impl OptimizerState {
     pub fn save(&self, file: &Path, decoder: &Decoder) -> Result<(), Error> {
         let mut stored = Vec::new();
         for (name, tensor) in tensors(decoder) {
-            let Some(pair) = self.moments.get(&tensor.id()) else {
-                continue;
-            };
-            for (prefix, moment) in PREFIXES.iter().zip(pair) {
+            let moments = self.moments.get(&tensor.id()).into_iter().flatten();
+            for (prefix, moment) in PREFIXES.iter().zip(moments) {
                 let shape = moment.dims();
                 stored.push((format!("{prefix}{name}"), Flat { moment, shape }));
             }
@@ -47,11 +49,17 @@ impl OptimizerState {
             .map_err(|error| Error::of_writing(file, error))
     }
 
-    /// Reads what an optimizer of this decoder remembered.
+    /// Reads what an optimizer of this decoder remembered, `count` moments of each parameter that has
+    /// had a gradient.
     ///
     /// # Errors
     /// Names the file and the tensor, what was found and what was expected.
-    pub fn load(file: &Path, decoder: &Decoder, device: &Device) -> Result<Self, Error> {
+    pub fn load(
+        file: &Path,
+        decoder: &Decoder,
+        count: usize,
+        device: &Device,
+    ) -> Result<Self, Error> {
         let stored = WeightFiles::file(file)?;
         let steps = stored.metadata(STEPS).and_then(|steps| steps.parse().ok());
         let steps = steps.ok_or_else(|| Error::Format {
@@ -60,17 +68,18 @@ impl OptimizerState {
         })?;
         let mut moments = HashMap::new();
         for (name, tensor) in tensors(decoder) {
-            let count = tensor.shape().iter().product();
+            let size = tensor.shape().iter().product();
             let names = PREFIXES.map(|prefix| format!("{prefix}{name}"));
-            if steps == 0 && !stored.has(&names[0]) {
+            if !stored.has(&names[0]) {
                 continue;
             }
             let read = |name: &String| {
-                stored.check_tensor(name, &[count])?;
+                stored.check_tensor(name, &[size])?;
                 let values = stored.read(name, false)?;
-                Ok(Tensor::from_data(TensorData::new(values, [count]), device))
+                Ok(Tensor::from_data(TensorData::new(values, [size]), device))
             };
-            moments.insert(tensor.id(), [read(&names[0])?, read(&names[1])?]);
+            let read: Result<Moments, Error> = names[..count].iter().map(read).collect();
+            moments.insert(tensor.id(), read?);
         }
         Ok(Self { steps, moments })
     }

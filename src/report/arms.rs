@@ -84,7 +84,8 @@ impl Arm {
         Mix::named(family).map_or_else(|| family.to_owned(), |mix| mix.to_string())
     }
 
-    fn family(&self) -> &str {
+    /// Its name without the value of a sweep.
+    pub(super) fn family(&self) -> &str {
         let end = self
             .swept
             .as_ref()

@@ -15,6 +15,7 @@ mod console;
 mod curves;
 mod figure;
 mod format;
+mod means;
 mod metrics;
 mod output;
 mod page;
@@ -29,13 +30,19 @@ mod sweep;
 mod table;
 mod table_csv;
 mod theme;
+mod tuning;
 
 use std::path::Path;
 
 use anyhow::Result;
 
 use self::output::write_file;
-pub use self::{scaling::scaling, summary::Summary};
+pub use self::{
+    means::write_means,
+    scaling::scaling,
+    summary::Summary,
+    tuning::{Choice, Edge, choices, gather, is_tuned},
+};
 
 /// What [`write()`] makes in a folder; where a key is swept, `sweep.md` and `sweep.png` too.
 pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, timings.md, cumulative.png, smoothed.png, raw.png, \

@@ -2,9 +2,11 @@
 
 use super::admit::admit;
 use super::config::{QuestionStream, SwarmConfig};
+use super::memory::Memory;
 use super::metrics::RoundRecord;
 use super::questions::{Split, TaskProportions, Tasks};
-use super::selection::draw;
+use super::selection::{DrawFrom, SignalLimit, draw, limited};
+use super::shadow::ShadowReward;
 use crate::bus::Delivery;
 use crate::member::{Asked, Responder, TrainingRollout, Unreadable, UpdateStats};
 use crate::reward::Reward;
@@ -12,6 +14,7 @@ use crate::rollout::{
     AgentId, Prompt, Question, Rollout, RolloutId, ScoredRollout, advantages, mean,
 };
 use crate::seed::Seed;
+use crate::wire::Limits;
 use anyhow::{Result, bail};
 use std::ops::Range;
 use std::path::Path;
@@ -27,6 +30,15 @@ pub struct Seat {
     pub tasks: TaskProportions,
 }
 
+/// What an agent must remember to go on, besides what its member saves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentState {
+    /// Prompt and completion tokens of its own completions so far.
+    pub num_tokens: u64,
+    /// Rollouts of earlier rounds as text; empty where none are drawn from.
+    pub memory: Vec<u8>,
+}
+
 /// One seat of the swarm.
 pub struct Agent {
     id: AgentId,
@@ -37,10 +49,12 @@ pub struct Agent {
     own: Vec<ScoredRollout>,
     /// Own rollouts of this round that were dropped for want of a signal.
     unused: Vec<ScoredRollout>,
+    /// Rollouts of earlier rounds.
+    memory: Memory,
     num_tokens: u64,
     /// Questions of this round left out because their prompts are too long.
     overlong: usize,
-    /// The rollouts of others that it learned from this round.
+    /// The rollouts that it has drawn this round.
     drawn: Vec<RolloutId>,
     /// False after an update that left a weight that is not finite.
     sound: bool,
@@ -54,6 +68,7 @@ impl Agent {
             seed,
             own: Vec::new(),
             unused: Vec::new(),
+            memory: Memory::default(),
             num_tokens: 0,
             overlong: 0,
             drawn: Vec::new(),
@@ -76,7 +91,7 @@ impl Agent {
         &self.own
     }
 
-    /// The rollouts of others that it learned from this round.
+    /// The rollouts that it has drawn this round.
     pub fn drawn(&self) -> &[RolloutId] {
         &self.drawn
     }
@@ -92,15 +107,29 @@ impl Agent {
         self.sound
     }
 
-    /// Prompt and completion tokens of its own completions so far.
-    pub fn num_tokens(&self) -> u64 {
-        self.num_tokens
+    /// What it must remember to go on.
+    ///
+    /// # Errors
+    /// When a remembered rollout holds what JSON cannot.
+    pub fn state(&self) -> Result<AgentState> {
+        Ok(AgentState {
+            num_tokens: self.num_tokens,
+            memory: self.memory.save()?,
+        })
     }
 
-    /// Goes on from what its member wrote into a folder.
-    pub(super) fn restore(&mut self, dir: &Path, num_tokens: u64) -> Result<()> {
-        self.num_tokens = num_tokens;
-        self.seat.member.restore(dir)
+    /// Goes on from what its member wrote into a folder and from its own state.
+    pub(super) fn restore(
+        &mut self,
+        dir: &Path,
+        state: &AgentState,
+        limits: &Limits,
+    ) -> Result<()> {
+        self.num_tokens = state.num_tokens;
+        let Seat { member, reward, .. } = &mut self.seat;
+        member.restore(dir)?;
+        self.memory = Memory::restore(&state.memory, limits, member.as_ref(), reward.as_mut())?;
+        Ok(())
     }
 
     /// Asks, completes and scores the own rollouts of a round.
@@ -240,31 +269,91 @@ impl Agent {
             member.as_ref(),
             reward.as_mut(),
         );
-        let rewards: Vec<&[f64]> = pool.iter().map(|r| r.rewards.as_slice()).collect();
-        let authors: Vec<AgentId> = pool.iter().map(|r| r.rollout.id.author).collect();
         let arrival = root.child("arrival", u64::from(round));
+        let drawn = self.draw(round, config, &pool, arrival);
+        self.drawn = drawn.iter().map(|r| r.rollout.id).collect();
+        let seed = self.seed.child("limit", u64::from(round));
+        let set = training_set(&self.own, &drawn, config.signal_limit, seed);
+        let own_now = |r: &&&ScoredRollout| {
+            let id = r.rollout.id;
+            id.author == self.id && id.round == round
+        };
+        let own = set.iter().filter(own_now).count();
+        let seed = self.seed.child("update", u64::from(round));
+        let stats = update(self.id, self.seat.member.as_mut(), &set, config, seed);
+        let mut record = RoundRecord::new(round, self.id);
+        record.add_trained(&set, own, &stats);
+        self.sound = !stats.bad_weights;
+        let (member, reward) = (self.seat.member.as_ref(), self.seat.reward.as_ref());
+        record.add_generated(&self.own, &self.unused, member, reward, tasks);
+        record.add_pool(&pool, delivered);
+        record.shadows = self.shadows(round, config, &pool, arrival);
+        record.num_tokens = self.num_tokens;
+        record.overlong_prompts = std::mem::take(&mut self.overlong);
+        if config.replay.rounds > 0 {
+            let new = match config.replay.from {
+                DrawFrom::Others => &pool,
+                DrawFrom::Itself => &self.own,
+            };
+            self.memory.add(round, config.replay.rounds, new);
+        }
+        record
+    }
+
+    /// The external part of its training set.
+    fn draw(
+        &self,
+        round: u32,
+        config: &SwarmConfig,
+        pool: &[ScoredRollout],
+        arrival: Seed,
+    ) -> Vec<ScoredRollout> {
+        let from = match config.replay.rounds {
+            0 => pool,
+            _ => self.memory.rollouts(),
+        };
+        let rewards: Vec<&[f64]> = from.iter().map(|r| r.rewards.as_slice()).collect();
+        let authors: Vec<AgentId> = from.iter().map(|r| r.rollout.id.author).collect();
         let seed = self.seed.child("draw", u64::from(round));
         let count = config.balance.external();
         let drawn = draw(config.selection, &rewards, &authors, count, arrival, seed);
-        let external: Vec<&ScoredRollout> = drawn.iter().map(|&i| &pool[i]).collect();
-        self.drawn = external.iter().map(|r| r.rollout.id).collect();
+        drawn.into_iter().map(|i| from[i].clone()).collect()
+    }
 
-        let set: Vec<&ScoredRollout> = self.own.iter().chain(external).collect();
-        let stats = update(
-            self.id,
-            member.as_mut(),
-            &set,
-            config,
-            self.seed.child("update", u64::from(round)),
-        );
-        self.sound = !stats.bad_weights;
-        let mut record = RoundRecord::new(round, self.id);
-        record.add_generated(&self.own, &self.unused, self.seat.member.as_ref(), tasks);
-        record.add_trained(&set, self.own.len(), &stats);
-        record.add_pool(&pool, delivered);
-        record.num_tokens = self.num_tokens;
-        record.overlong_prompts = std::mem::take(&mut self.overlong);
-        record
+    /// What other draws would have found, from all that it has generated and seen.
+    fn shadows(
+        &self,
+        round: u32,
+        config: &SwarmConfig,
+        pool: &[ScoredRollout],
+        arrival: Seed,
+    ) -> Vec<ShadowReward> {
+        let seed = self.seed.child("shadow", u64::from(round));
+        let all = config.shadows.iter().zip(0..);
+        all.map(|(shadow, i)| {
+            let generated = self.own.iter().chain(&self.unused);
+            shadow.reward(generated, pool, arrival, seed.child("draw", i))
+        })
+        .collect()
+    }
+}
+
+/// Own rollouts and drawn ones, as far as the limit of signals lets them.
+fn training_set<'a>(
+    own: &'a [ScoredRollout],
+    drawn: &'a [ScoredRollout],
+    limit: SignalLimit,
+    seed: Seed,
+) -> Vec<&'a ScoredRollout> {
+    let set: Vec<&ScoredRollout> = own.iter().chain(drawn).collect();
+    match limit {
+        SignalLimit::None => set,
+        SignalLimit::Own => {
+            let signal: Vec<bool> = set.iter().map(|r| r.has_signal()).collect();
+            let most = own.iter().filter(|r| r.has_signal()).count();
+            let kept = limited(&signal, most, seed);
+            kept.into_iter().map(|i| set[i]).collect()
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! What shapes a round, checked before it comes here.
 
 use super::balance::Balance;
-use super::selection::Selection;
+use super::memory::Replay;
+use super::selection::{Selection, SignalLimit};
+use super::shadow::Shadow;
 use crate::rollout::ScaleRewards;
 use crate::wire::Limits;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,12 @@ pub struct SwarmConfig {
     pub balance: Balance,
     /// The rule of the draw.
     pub selection: Selection,
+    /// What is drawn from.
+    pub replay: Replay,
+    /// How many rollouts with a signal a training set may have.
+    pub signal_limit: SignalLimit,
+    /// Draws that nobody learns from.
+    pub shadows: Vec<Shadow>,
     /// How often own rollouts without signal are dropped and others asked for, in a round.
     pub max_redraws: usize,
     /// The question stream.

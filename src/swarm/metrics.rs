@@ -3,7 +3,9 @@
 //! A row is a list of (column, cell) pairs in a fixed order. An empty cell means that there is no
 //! such number (nothing was evaluated, no group was updated on); it never holds NaN.
 
+use super::shadow::{Shadow, ShadowReward};
 use crate::member::{Responder, UpdateStats};
+use crate::reward::Reward;
 use crate::rollout::{AgentId, Completion, FinishReason, ScoredRollout, mean};
 
 /// A struct whose fields are columns: each is named once, here and in the CSV file.
@@ -14,6 +16,9 @@ macro_rules! columns {
         $(#[$about])*
         pub struct $name {
             $($(#[$doc])* pub $column: $type,)*
+            /// What each shadow draw found: two columns each, `shadow_<mix>_<selection>` and the same
+            /// with `_groups`.
+            pub shadows: Vec<ShadowReward>,
             /// Mean own reward of each task, in the order of the experiment's tasks: the last columns,
             /// `reward_<task>`.
             pub task_rewards: Vec<Option<f64>>,
@@ -45,7 +50,7 @@ pub struct RoundRecord {
     pub frac_reward_zero_std: Option<f64>,
     /// Own rollouts in the training set.
     pub own_groups: usize,
-    /// External rollouts in the training set.
+    /// Drawn rollouts in the training set.
     pub external_groups: usize,
     /// Rollouts of the other agents in the pool.
     pub pool_groups: usize,
@@ -58,8 +63,12 @@ pub struct RoundRecord {
     pub loss: Option<f64>,
     /// Mean global norm of the gradient before clipping.
     pub grad_norm: Option<f64>,
-    /// Optimizer steps taken; 0 where the agent learned nothing.
+    /// Optimizer steps taken.
     pub steps: usize,
+    /// Those of them without any gradient: momentum alone moved the weights.
+    pub steps_without_signal: usize,
+    /// Optimizer steps taken so far.
+    pub global_step: usize,
     /// Steps left out because loss or gradient was not finite.
     pub bad_updates: usize,
     /// Mean entropy (nats) of the distributions that own tokens were drawn from.
@@ -73,6 +82,10 @@ pub struct RoundRecord {
     /// Mean log-prob, before the update, of the external completion tokens that it computed: those
     /// with an advantage, or all where beta is not 0.
     pub foreign_logp: Option<f64>,
+    /// Share of own completions in the rewarded form: with an answer in tags.
+    pub tagged_frac: Option<f64>,
+    /// Share of those that are right: of reward 1.
+    pub right_in_tags_frac: Option<f64>,
     /// Share of own completions whose text encodes to other tokens than were generated.
     pub reencode_mismatch_frac: Option<f64>,
     /// Own and held-out questions left out because their prompts are too long.
@@ -88,6 +101,37 @@ pub struct RoundRecord {
 }
 }
 
+/// What the names of some columns depend on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    tasks: Vec<String>,
+    shadows: Vec<String>,
+}
+
+impl Columns {
+    /// Of records of these tasks and shadow draws.
+    pub fn new(tasks: Vec<String>, shadows: &[Shadow]) -> Self {
+        let shadows = shadows.iter().map(Shadow::to_string).collect();
+        Self { tasks, shadows }
+    }
+
+    /// The names of the tasks that the agents are asked.
+    pub fn tasks(&self) -> &[String] {
+        &self.tasks
+    }
+
+    /// The names of all columns, in order.
+    pub fn header(&self) -> Vec<String> {
+        let empty = RoundRecord {
+            task_rewards: vec![None; self.tasks.len()],
+            shadows: vec![ShadowReward::default(); self.shadows.len()],
+            ..RoundRecord::default()
+        };
+        let cells = empty.cells(self).into_iter();
+        cells.map(|(name, _)| name).collect()
+    }
+}
+
 impl RoundRecord {
     /// The row of an agent before anything is known of its round.
     pub(super) fn new(round: u32, agent: AgentId) -> Self {
@@ -98,17 +142,23 @@ impl RoundRecord {
         }
     }
 
-    /// The row as (column, cell) pairs, with a column `reward_<task>` for each of `tasks`.
+    /// The row as (column, cell) pairs.
     ///
     /// # Panics
-    /// When there is not one reward per task.
-    pub fn cells(&self, tasks: &[String]) -> Vec<(String, String)> {
+    /// When there is not one reward per task and one result per shadow draw.
+    pub fn cells(&self, columns: &Columns) -> Vec<(String, String)> {
+        let Columns { tasks, shadows } = columns;
         assert_eq!(tasks.len(), self.task_rewards.len(), "one reward per task");
+        assert_eq!(shadows.len(), self.shadows.len(), "one result per shadow");
         let fixed = self.columns().into_iter();
         let fixed = fixed.map(|(name, cell)| (name.to_owned(), cell));
+        let shadows = shadows.iter().zip(&self.shadows).flat_map(|(name, found)| {
+            let groups = (format!("{name}_groups"), found.groups.cell());
+            [(name.clone(), found.reward.cell()), groups]
+        });
         let rewards = tasks.iter().zip(&self.task_rewards);
         let rewards = rewards.map(|(task, reward)| (format!("reward_{task}"), reward.cell()));
-        fixed.chain(rewards).collect()
+        fixed.chain(shadows).chain(rewards).collect()
     }
 
     /// What it generated, used or not: a reward of what was kept would be one of the selection.
@@ -117,6 +167,7 @@ impl RoundRecord {
         own: &[ScoredRollout],
         unused: &[ScoredRollout],
         member: &dyn Responder,
+        reward: &dyn Reward,
         tasks: &[String],
     ) {
         let generated = || own.iter().chain(unused);
@@ -127,11 +178,17 @@ impl RoundRecord {
         let having = |wanted: &dyn Fn(&Completion) -> bool| {
             fraction(completions.iter().filter(|c| wanted(c)).count(), count)
         };
+        let scored = generated().flat_map(|r| r.rollout.completions.iter().zip(&r.rewards));
+        let tagged = scored.filter(|(completion, _)| reward.has_form(completion));
+        let tagged: Vec<f64> = tagged.map(|(_, reward)| *reward).collect();
+        let right = tagged.iter().filter(|reward| **reward >= 1.0).count();
         let of_task =
             |name: &String| rewards(generated().filter(|r| r.rollout.question.task == *name));
         self.own_reward = rewards(generated());
         self.entropy = some_mean(tokens().map(|t| f64::from(t.entropy)));
         self.own_logp = some_mean(tokens().map(|t| f64::from(t.logprob)));
+        self.tagged_frac = fraction(tagged.len(), count);
+        self.right_in_tags_frac = fraction(right, tagged.len());
         self.reencode_mismatch_frac = having(&|c| member.reencodes_differently(c));
         self.completions = count;
         self.completion_length = fraction(tokens().count(), count);
@@ -149,6 +206,8 @@ impl RoundRecord {
         self.loss = stats.loss;
         self.grad_norm = stats.grad_norm;
         self.steps = stats.steps;
+        self.steps_without_signal = stats.steps_without_signal;
+        self.global_step = stats.global_step;
         self.bad_updates = stats.bad_steps;
         self.clip_ratio = stats.clip_ratio;
         self.kl = stats.kl;
@@ -223,7 +282,7 @@ mod tests {
             task_rewards: vec![None],
             ..Default::default()
         };
-        let cells = record.cells(&["bf".to_owned()]);
+        let cells = record.cells(&Columns::new(vec!["bf".to_owned()], &[]));
         let cell = |name: &str| cells.iter().find(|(n, _)| n == name).unwrap().1.clone();
         assert_eq!(cell("own_reward"), "0.5");
         assert_eq!(

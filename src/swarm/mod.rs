@@ -7,18 +7,22 @@ mod admit;
 mod agent;
 mod balance;
 mod config;
+mod memory;
 mod metrics;
 mod questions;
 mod selection;
+mod shadow;
 mod workers;
 
-pub use agent::{Agent, Seat};
+pub use agent::{Agent, AgentState, Seat};
 pub use balance::{Balance, Mix};
 pub use config::{QuestionStream, SwarmConfig};
-pub use metrics::RoundRecord;
+pub use memory::Replay;
+pub use metrics::{Columns, RoundRecord};
 pub use questions::{Split, TaskProportions, Tasks, split_of};
 pub use rayon::ThreadPoolBuildError;
-pub use selection::{Selection, draw};
+pub use selection::{DrawFrom, Selection, SignalLimit, draw};
+pub use shadow::{Shadow, ShadowReward};
 pub use workers::Workers;
 
 use crate::bus::{Bus, Delivery};
@@ -44,7 +48,7 @@ pub struct Swarm {
     agents: Vec<Agent>,
     bus: Box<dyn Bus>,
     tasks: Arc<Tasks>,
-    names: Vec<String>,
+    columns: Columns,
     config: SwarmConfig,
     held_out: Vec<Question>,
     root: Seed,
@@ -70,7 +74,7 @@ impl Swarm {
         Self {
             agents: seats.into_iter().enumerate().map(agent).collect(),
             bus,
-            names: tasks.names(),
+            columns: Columns::new(tasks.names(), &config.shadows),
             tasks,
             config,
             held_out,
@@ -85,13 +89,14 @@ impl Swarm {
     }
 
     /// Lets a fresh swarm go on from what its members have written into these folders and from the
-    /// tokens that each agent has generated. All else follows from the seed and the round.
+    /// state of each agent. All else follows from the seed and the round.
     ///
     /// # Errors
     /// When a file cannot be read or belongs to another member.
-    pub fn restore(&mut self, dirs: &[PathBuf], num_tokens: &[u64]) -> Result<()> {
-        let mut agents = self.agents.iter_mut().zip(dirs).zip(num_tokens);
-        agents.try_for_each(|((agent, dir), tokens)| agent.restore(dir, *tokens))
+    pub fn restore(&mut self, agents: &[(PathBuf, AgentState)]) -> Result<()> {
+        let limits = &self.config.limits;
+        let mut all = self.agents.iter_mut().zip(agents);
+        all.try_for_each(|(agent, (dir, state))| agent.restore(dir, state, limits))
     }
 
     /// The questions that no agent trains on.
@@ -99,9 +104,9 @@ impl Swarm {
         &self.held_out
     }
 
-    /// The names of the tasks that the agents are asked.
-    pub fn task_names(&self) -> &[String] {
-        &self.names
+    /// The names of the columns of its records.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
     }
 
     /// One round, counted from 1: each agent asks and answers I questions and publishes them; draws
@@ -112,7 +117,8 @@ impl Swarm {
     /// When a member or the bus fails for good; the round then has not happened.
     pub fn step(&mut self, round: u32, mut watch: impl FnMut(Phase)) -> Result<Vec<RoundRecord>> {
         let (agents, bus, workers) = (&mut self.agents, &mut self.bus, &self.workers);
-        let (tasks, names, config, root) = (&*self.tasks, &self.names, &self.config, self.root);
+        let (tasks, config, root) = (&*self.tasks, &self.config, self.root);
+        let names = self.columns.tasks();
 
         let mut evaluations = vec![None; agents.len()];
         if config.evaluates(round) {

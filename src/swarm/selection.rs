@@ -5,6 +5,7 @@
 use crate::rollout::AgentId;
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// How external rollouts are drawn. Whatever the rule, no rollout is drawn twice, and fewer than
 /// asked for are drawn when there are no more.
@@ -19,6 +20,48 @@ pub enum Selection {
     TopReward,
     /// Take the first in order of arrival. Agents arrive in an order that is random each round.
     First,
+}
+
+/// As the experiment's TOML has it.
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Whose rollouts fill the external part of a training set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DrawFrom {
+    /// Those of the other agents.
+    #[default]
+    Others,
+    /// Those of the agent itself, of earlier rounds: replay without any sharing.
+    #[serde(rename = "self")]
+    Itself,
+}
+
+/// How many of a training set's rollouts may carry a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SignalLimit {
+    /// All.
+    #[default]
+    None,
+    /// As many as the agent's own do, whichever of all are chosen at random: what is drawn takes the
+    /// place of own ones, and brings no more of them.
+    Own,
+}
+
+/// The positions that stay where no more rollouts than `most` may carry a signal, in ascending order:
+/// those without one, and as many of the others as may, chosen uniformly.
+pub(super) fn limited(signal: &[bool], most: usize, seed: Seed) -> Vec<usize> {
+    let (mut with, mut kept): (Vec<usize>, Vec<usize>) =
+        (0..signal.len()).partition(|&i| signal[i]);
+    seed.rng().shuffle(&mut with);
+    kept.extend(with.into_iter().take(most));
+    kept.sort_unstable();
+    kept
 }
 
 /// Positions in the pool of the `count` rollouts drawn, in ascending order. `rewards` and `authors`
@@ -138,6 +181,23 @@ mod tests {
         let first = drawn(Selection::First, &MANY_RIGHT, 4, 1);
         assert_eq!(first, drawn(Selection::First, &ONE_RIGHT, 4, 2));
         assert_eq!(first.len(), 4);
+    }
+
+    #[test]
+    fn a_limit_keeps_what_is_silent_and_chooses_among_the_rest() {
+        let signal = [true, false, true, true, false];
+        let mut seen = [0; 5];
+        for seed in 0..300 {
+            let kept = limited(&signal, 2, Seed::new(seed));
+            assert_eq!(kept.iter().filter(|&&i| signal[i]).count(), 2);
+            assert!(kept.is_sorted() && kept.contains(&1) && kept.contains(&4));
+            kept.iter().for_each(|&i| seen[i] += 1);
+        }
+        assert!(
+            [0, 2, 3].iter().all(|&i| (150..250).contains(&seen[i])),
+            "{seen:?}"
+        );
+        assert_eq!(limited(&signal, 9, Seed::new(1)), [0, 1, 2, 3, 4]);
     }
 
     #[test]

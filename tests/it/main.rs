@@ -5,6 +5,7 @@
     reason = "one case per line, and rustfmt makes several of one"
 )]
 
+mod draws;
 mod floors;
 mod folders;
 mod hostile;
@@ -16,4 +17,5 @@ mod swarm;
 mod tasks;
 mod tasks_cli;
 mod tokenizer;
+mod tuning;
 mod watch;

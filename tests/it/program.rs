@@ -583,11 +583,11 @@ fn arms_differ_in_any_key_and_a_sweep_multiplies_them() {
     ];
     sapo(&args).assert().success();
     let arms = fs::read_to_string(out.join("arms.csv")).unwrap();
-    let expected = "arm,local,external,baseline,sweep_key,sweep_value\n\
-        \"shares,learning_rate=1e-3\",1,1,\"alone,learning_rate=1e-3\",train.learning_rate,1e-3\n\
-        \"alone,learning_rate=1e-3\",2,0,,train.learning_rate,1e-3\n\
-        \"shares,learning_rate=3e-5\",1,1,\"alone,learning_rate=3e-5\",train.learning_rate,3e-5\n\
-        \"alone,learning_rate=3e-5\",2,0,,train.learning_rate,3e-5\n";
+    let expected = "arm,local,external,baseline,sweep_key,sweep_value,learning_rate,tuned,draw_from,replay_rounds,model\n\
+        \"shares,learning_rate=1e-3\",1,1,\"alone,learning_rate=1e-3\",train.learning_rate,1e-3,1e-3,,others,0,models/tiny\n\
+        \"alone,learning_rate=1e-3\",2,0,,train.learning_rate,1e-3,1e-3,,others,0,models/tiny\n\
+        \"shares,learning_rate=3e-5\",1,1,\"alone,learning_rate=3e-5\",train.learning_rate,3e-5,3e-5,,others,0,models/tiny\n\
+        \"alone,learning_rate=3e-5\",2,0,,train.learning_rate,3e-5,3e-5,,others,0,models/tiny\n";
     assert_eq!(arms, expected);
     let rows = |arm: &str| {
         let file = out.join("runs").join(arm).join("seed-1/rounds.csv");
@@ -623,10 +623,9 @@ fn committed_results_say_what_their_experiments_are() {
             continue;
         }
         let experiment = sapo::experiment::Experiment::load(&file, &[]).unwrap();
-        let (arms, text) = (
-            experiment.arms_csv().unwrap(),
-            experiment.to_toml().unwrap(),
-        );
+        let text = experiment.to_toml().unwrap();
+        let tuned = experiment.tuned_in(&dir).unwrap();
+        let arms = tuned.unwrap_or(experiment).arms_csv().unwrap();
         assert_eq!(fs::read(dir.join("arms.csv")).unwrap(), arms, "{name}");
         assert_eq!(
             fs::read_to_string(dir.join("experiment.toml")).unwrap(),

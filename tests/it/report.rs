@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sapo::swarm::RoundRecord;
+use sapo::swarm::{Columns, RoundRecord};
 use tempfile::TempDir;
 
 const HEADER: &str =
@@ -16,7 +16,7 @@ const HEADER: &str =
 /// Writes one run as the swarm does. `rounds` holds the own reward of the two agents in each round; the
 /// training set pays 0.1 more with external rollouts, and evaluations (first and last round) pay as the own ones.
 fn add_run(dir: &Path, (local, external): (usize, usize), seed: u64, rounds: &[[f64; 2]]) {
-    let tasks = ["bf", "arc_1d"].map(str::to_owned);
+    let columns = Columns::new(["bf", "arc_1d"].map(str::to_owned).into(), &[]);
     let mut lines = Vec::new();
     for (at, agents) in rounds.iter().enumerate() {
         for (agent, own) in agents.iter().enumerate() {
@@ -30,7 +30,7 @@ fn add_run(dir: &Path, (local, external): (usize, usize), seed: u64, rounds: &[[
                 task_rewards: vec![Some(*own), None],
                 ..Default::default()
             };
-            let (names, cells): (Vec<_>, Vec<_>) = record.cells(&tasks).into_iter().unzip();
+            let (names, cells): (Vec<_>, Vec<_>) = record.cells(&columns).into_iter().unzip();
             if lines.is_empty() {
                 lines.push(names.join(","));
             }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A small experiment of two runs into a folder.
-fn arguments(out: &Path) -> Vec<String> {
+fn arguments(out: &Path, more: &[&str]) -> Vec<String> {
     let set = [
         "rounds=20",
         "swarm.agents=3",
@@ -29,16 +29,21 @@ fn arguments(out: &Path) -> Vec<String> {
     args.push(out.to_str().unwrap().to_owned());
     args.extend(
         set.iter()
+            .chain(more)
             .flat_map(|set| ["--set".to_owned(), (*set).to_owned()]),
     );
     args
 }
 
 fn start(out: &Path) -> std::process::Child {
+    start_with(out, &[])
+}
+
+fn start_with(out: &Path, more: &[&str]) -> std::process::Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("sapo"));
     command
         .current_dir(root())
-        .args(arguments(out))
+        .args(arguments(out, more))
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     command.spawn().unwrap()
@@ -46,7 +51,11 @@ fn start(out: &Path) -> std::process::Child {
 
 /// Runs to the end; returns what was said on the way.
 fn complete(out: &Path) -> String {
-    let args = arguments(out);
+    complete_with(out, &[])
+}
+
+fn complete_with(out: &Path, more: &[&str]) -> String {
+    let args = arguments(out, more);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let output = sapo(&args).assert().success().get_output().clone();
     String::from_utf8(output.stderr).unwrap()
@@ -127,6 +136,28 @@ fn killed_at_any_moment_it_ends_as_if_never_touched() {
     }
     complete(&killed);
     assert_same(&whole, &killed);
+}
+
+#[test]
+fn what_is_remembered_and_momentum_survive_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let replay = ["swarm.draw_from=\"self\"", "swarm.replay_rounds=5"];
+    let late = ["swarm.replay_rounds=3", "train.optim=\"sgd\""];
+    let skip = ["train.step_without_signal=false", "tasks.names=[\"bf\"]"];
+    for (name, more) in [("replay", replay), ("late", late), ("skip", skip)] {
+        let folder = |kind| dir.path().join(format!("{name}-{kind}"));
+        let (whole, killed) = (folder("whole"), folder("killed"));
+        complete_with(&whole, &more);
+        let mut rng = Seed::new(6).rng();
+        for _ in 0..4 {
+            let mut child = start_with(&killed, &more);
+            std::thread::sleep(Duration::from_millis(rng.below(400) + 300));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        complete_with(&killed, &more);
+        assert_same(&whole, &killed);
+    }
 }
 
 #[test]
@@ -240,8 +271,8 @@ fn damage_is_said_and_mended() {
     );
     check(
         "moments",
-        &|run| flip(run.join(newest).join("agent-0/adam.safetensors")),
-        &["adam.safetensors is damaged", again],
+        &|run| flip(run.join(newest).join("agent-0/optimizer.safetensors")),
+        &["optimizer.safetensors is damaged", again],
     );
     check(
         "manifest",
@@ -250,7 +281,7 @@ fn damage_is_said_and_mended() {
     );
     check(
         "no-file",
-        &|run| fs::remove_file(run.join(newest).join("agent-2/adam.safetensors")).unwrap(),
+        &|run| fs::remove_file(run.join(newest).join("agent-2/optimizer.safetensors")).unwrap(),
         &["cannot be read"],
     );
     let tear = |run: &Path, end: &str| {
@@ -280,7 +311,7 @@ fn other_mixes_and_seeds_are_the_same_experiment() {
     let out = dir.path().join("more");
     complete(&out);
     let run = |set: &str| {
-        let mut args = arguments(&out);
+        let mut args = arguments(&out, &[]);
         args.extend(["--set".to_owned(), set.to_owned()]);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = sapo(&args).assert().get_output().clone();
@@ -327,7 +358,7 @@ fn a_full_disk_is_one_clear_error_and_nothing_is_lost() {
     let (whole, small) = (dir.path().join("whole"), dir.path().join("small"));
     complete(&whole);
     fs::create_dir(&small).unwrap();
-    let args = arguments(&small.join("out")).join("' '");
+    let args = arguments(&small.join("out"), &[]).join("' '");
     let program = assert_cmd::cargo::cargo_bin!("sapo");
     // a namespace of its own, so that no right to mount is needed and nothing is left behind
     let script = format!(

@@ -9,8 +9,8 @@ use sapo::rollout::{
 };
 use sapo::seed::Seed;
 use sapo::swarm::{
-    Balance, Mix, QuestionStream, RoundRecord, Seat, Selection, Split, Swarm, SwarmConfig,
-    TaskProportions, Tasks, Workers, split_of,
+    Balance, DrawFrom, Mix, QuestionStream, Replay, RoundRecord, Seat, Selection, SignalLimit,
+    Split, Swarm, SwarmConfig, TaskProportions, Tasks, Workers, split_of,
 };
 use sapo::task::Scoring;
 use sapo::task::catalog::{TaskConfigs, build};
@@ -31,6 +31,12 @@ pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
     SwarmConfig {
         balance: Balance::fixed(Mix { local, external }),
         selection: Selection::NonzeroAdvantage,
+        replay: Replay {
+            from: DrawFrom::Others,
+            rounds: 0,
+        },
+        signal_limit: SignalLimit::None,
+        shadows: Vec::new(),
         max_redraws: 0,
         questions: QuestionStream::Independent,
         num_generations: 8,
@@ -69,7 +75,7 @@ fn swarm(members: Vec<Scripted>, config: SwarmConfig, threads: usize) -> (Swarm,
 }
 
 /// Records and logs of a run of agents with these skills.
-fn run(
+pub(crate) fn run(
     skills: &[f64],
     config: SwarmConfig,
     rounds: u32,

@@ -11,8 +11,8 @@ use super::head;
 use super::reduction::{Round, token_scales};
 use super::update::Minibatch;
 use super::{
-    Decoding, LossType, Optimizer, OptimizerConfig, Parity, TrainConfig, Update, UpdateStats,
-    generate,
+    Decoding, LossType, Optim, Optimizer, OptimizerConfig, Parity, TrainConfig, Update,
+    UpdateStats, generate,
 };
 use crate::kernels::tests::with_generic;
 use crate::model::{Decoder, ModelConfig, weights};
@@ -185,11 +185,11 @@ fn probe(
             .copied()
             .filter(|&i| computed(examples[i]))
             .collect(),
-        scales: &token_scales(update.config.loss_type, &indices, &round),
+        scales: token_scales(update.config.loss_type, &indices, &round),
         old,
         first_pass: true,
     };
-    let (gradients, metrics) = update.gradients(model, &minibatch);
+    let (gradients, metrics) = update.gradients(model, &[minibatch]);
     (metrics.loss.loss, flatten(model, &gradients))
 }
 

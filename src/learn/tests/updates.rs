@@ -65,8 +65,8 @@ fn cut_off_completions_can_be_masked() {
     }
     let none = run(&all);
     assert_eq!(
-        (none.steps, none.loss, none.grad_norm),
-        (0, None, None),
+        (none.steps_without_signal, none.loss, none.grad_norm),
+        (1, Some(0.0), Some(0.0)),
         "nothing to learn, and no NaN"
     );
 }
@@ -137,26 +137,85 @@ fn clip_ratio_counts_every_token_of_the_training_set() {
 }
 
 #[test]
-fn without_any_signal_nothing_moves() {
+fn without_any_signal_nothing_moves_or_momentum_alone_does() {
     let mut all = examples();
     all.iter_mut().for_each(|e| e.advantage = 0.0);
-    let config = TrainConfig {
-        num_iterations: 2,
-        minibatch_size: 3,
-        ..config(LossType::Grpo)
-    };
-    // with momentum, which would move the weights by itself
+    for optim in [Optim::Adam, Optim::Sgd] {
+        let skipping = TrainConfig {
+            optim,
+            num_iterations: 2,
+            minibatch_size: 3,
+            step_without_signal: false,
+            ..config(LossType::Grpo)
+        };
+        let mut optimizer = Optimizer::new(skipping.optimizer());
+        let (start, stats) = update(&skipping).run(model(true), &mut optimizer, &examples());
+        assert!(stats.steps > 0 && stats.steps_without_signal == 0);
+        let (before, steps) = (flatten_weights(&start.valid()), optimizer.state().steps);
+        let (after, stats) = update(&skipping).run(start, &mut optimizer, &all);
+        assert_eq!(flatten_weights(&after.valid()), before);
+        assert_eq!((stats.global_step, optimizer.state().steps), (steps, steps));
+        assert_eq!(
+            (stats.steps, stats.loss, stats.grad_norm, stats.clip_ratio),
+            (0, None, None, Some(0.0))
+        );
+
+        let stepping = TrainConfig {
+            step_without_signal: true,
+            ..skipping
+        };
+        let (moved, stats) = update(&stepping).run(after, &mut optimizer, &all);
+        assert_ne!(flatten_weights(&moved.valid()), before);
+        assert_eq!((stats.steps, stats.steps_without_signal), (6, 6));
+        assert_eq!((stats.loss, stats.grad_norm), (Some(0.0), Some(0.0)));
+        assert_eq!(stats.global_step, steps + 6);
+        let nobody = update(&stepping).run(moved, &mut optimizer, &[]).1;
+        assert_eq!((nobody.steps, nobody.loss), (0, None), "no training set");
+    }
+}
+
+#[test]
+fn steps_without_signal_before_the_first_signal_move_nothing_but_count() {
+    let mut silent = examples();
+    silent.iter_mut().for_each(|e| e.advantage = 0.0);
+    let config = config(LossType::Bnpo);
     let mut optimizer = Optimizer::new(config.optimizer());
-    let (start, stats) = update(&config).run(model(true), &mut optimizer, &examples());
-    assert!(stats.steps > 0);
-    let (before, steps) = (flatten_weights(&start.valid()), optimizer.state().steps);
-    let (after, stats) = update(&config).run(start, &mut optimizer, &all);
-    assert_eq!(flatten_weights(&after.valid()), before);
-    assert_eq!(optimizer.state().steps, steps);
-    assert_eq!(
-        (stats.steps, stats.loss, stats.grad_norm, stats.clip_ratio),
-        (0, None, None, Some(0.0))
-    );
+    let before = flatten_weights(&model(true).valid());
+    let (same, stats) = update(&config).run(model(true), &mut optimizer, &silent);
+    assert_eq!(flatten_weights(&same.valid()), before);
+    assert_eq!((stats.steps, stats.global_step), (1, 1));
+}
+
+#[test]
+fn minibatches_of_one_step_are_averaged() {
+    // of equally large minibatches, the mean of the gradients is that of all
+    let all: Vec<Example> = examples().into_iter().take(6).collect();
+    for loss_type in [LossType::Grpo, LossType::DrGrpo, LossType::Dapo] {
+        let whole = config(loss_type);
+        let parts = TrainConfig {
+            minibatch_size: 3,
+            gradient_accumulation_steps: 2,
+            ..whole.clone()
+        };
+        let [a, b] = [&whole, &parts].map(|config| {
+            let mut optimizer = Optimizer::new(config.optimizer());
+            let (moved, stats) = update(config).run(model(true), &mut optimizer, &all);
+            (flatten_weights(&moved.valid()), stats)
+        });
+        assert_eq!((a.1.steps, b.1.steps), (1, 1));
+        assert_close(&a.0, &b.0, 1e-4, "weights");
+        let [a, b] = [a.1.loss, b.1.loss].map(Option::unwrap);
+        assert!((a - b).abs() < 1e-6, "{a} is not {b}");
+    }
+    // what is left of a pass is a step of its own
+    let left = TrainConfig {
+        minibatch_size: 2,
+        gradient_accumulation_steps: 2,
+        ..config(LossType::Bnpo)
+    };
+    let mut optimizer = Optimizer::new(left.optimizer());
+    let (_, stats) = update(&left).run(model(true), &mut optimizer, &all);
+    assert_eq!(stats.steps, 2);
 }
 
 #[test]
