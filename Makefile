@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 SAPO = cargo run --release --quiet --
-SWEEPS = control redraw strong shared-questions selection learning-rate agents
+SWEEPS = control controls redraw strong shared-questions selection agents
 SAPO_CUDA = cargo run --release --quiet --features cuda --
 
 help: ## what can be made

@@ -178,6 +178,11 @@ pub(crate) fn log_softmax_gradient(
     }
 }
 
+/// How many rows are best decoded together: on a CPU as many as leave keys and values in its caches.
+pub(crate) fn rows_at_once(device: &Device) -> usize {
+    if is_cpu(device) { 64 } else { usize::MAX }
+}
+
 /// A parameter after a step of Adam, and its first and second moment; without moments they start at 0.
 ///
 /// # Shapes

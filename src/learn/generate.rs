@@ -6,6 +6,7 @@
 
 use super::decode::{Decoding, choose};
 use super::decode_on_device::{block, choose_all};
+use crate::kernels::rows_at_once;
 use crate::model::Decoder;
 use crate::rollout::{FinishReason, Token};
 use crate::seed::{Rng, Seed};
@@ -39,7 +40,25 @@ pub fn generate(
         };
         return vec![vec![empty; n]; prompts.len()];
     }
-    let mut rows = Rows::new(prompts, n, seed);
+    let at_once = (rows_at_once(&model.device()) / n).max(1);
+    let parts = prompts.chunks(at_once).enumerate();
+    let part = |(part, prompts): (usize, &[Vec<u32>])| {
+        generate_together(model, prompts, n, decoding, eos, seed, part * at_once)
+    };
+    parts.flat_map(part).collect()
+}
+
+/// The same for prompts that are decoded together, the first of which is number `first` of all.
+fn generate_together(
+    model: &Decoder,
+    prompts: &[Vec<u32>],
+    n: usize,
+    decoding: &Decoding,
+    eos: &[u32],
+    seed: Seed,
+    first: usize,
+) -> Vec<Vec<Generated>> {
+    let mut rows = Rows::new(prompts, n, seed, first);
     let shortened: Vec<&[u32]> = prompts.iter().map(|p| &p[..p.len() - 1]).collect();
     let mut cache = model.start(&shortened, n, decoding.max_completion_length);
     let mut scratch = Vec::new();
@@ -83,10 +102,10 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(prompts: &[Vec<u32>], n: usize, seed: Seed) -> Self {
+    fn new(prompts: &[Vec<u32>], n: usize, seed: Seed, first: usize) -> Self {
         let count = prompts.len() * n;
         let rng = |row: usize| {
-            seed.child("prompt", (row / n) as u64)
+            seed.child("prompt", (first + row / n) as u64)
                 .child("row", (row % n) as u64)
                 .rng()
         };

@@ -9,7 +9,10 @@ use std::{fmt, fs, path::Path};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::runs::{self, Run};
+use super::{
+    rounds_file,
+    runs::{self, Run},
+};
 use crate::results_layout::{ARMS, ROUNDS, RUNS, seed_of};
 
 /// How many rollouts of a training set are own and how many come from others.
@@ -29,7 +32,7 @@ impl fmt::Display for Mix {
 
 impl Mix {
     /// The mix that a name of the form `<local>-<external>` stands for.
-    fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         let (local, external) = name.split_once('-')?;
         Some(Mix {
             local: local.parse().ok()?,
@@ -66,6 +69,16 @@ pub(super) struct Arm {
     pub(super) baseline: Option<String>,
     /// None where nothing is swept.
     pub(super) swept: Option<Swept>,
+    /// The step size, as text; empty where nobody says.
+    pub(super) learning_rate: String,
+    /// Whether that was chosen for this arm by a tuning.
+    pub(super) tuned: bool,
+    /// Whether it draws its own rollouts of earlier rounds.
+    pub(super) replays: bool,
+    /// The rounds before each that it draws from; 0 for the round itself.
+    pub(super) replay_rounds: usize,
+    /// What its agents start from.
+    pub(super) model: String,
 }
 
 impl Arm {
@@ -92,6 +105,11 @@ impl Arm {
             .map(|swept| format!(",{}", swept.setting()));
         let family = end.and_then(|end| self.name.strip_suffix(&end[..]));
         family.unwrap_or(&self.name)
+    }
+
+    /// Whether its agents never learn.
+    pub(super) fn is_control(&self) -> bool {
+        self.learning_rate.parse() == Ok(0.0)
     }
 
     /// Whether its name begins with, or is, that of a mix.
@@ -155,7 +173,7 @@ pub(super) fn read(dir: &Path) -> Result<Vec<ArmRuns>> {
         let mut runs = Vec::new();
         for (run, folder) in folders(&folder)? {
             if let Some(seed) = seed_of(&run) {
-                runs.extend(runs::read(&folder, seed)?);
+                runs.extend(rounds_file::read(&folder, seed)?);
             }
         }
         runs.sort_by_key(|run| run.seed);
@@ -196,6 +214,9 @@ fn folders(dir: &Path) -> Result<Vec<(String, std::path::PathBuf)>> {
     Ok(found)
 }
 
+/// The key of the step size.
+const STEP_SIZE: &str = "train.learning_rate";
+
 /// A line of `arms.csv`.
 #[derive(Deserialize)]
 struct Line {
@@ -205,6 +226,17 @@ struct Line {
     baseline: String,
     sweep_key: String,
     sweep_value: String,
+    // files of earlier versions end here
+    #[serde(default)]
+    learning_rate: String,
+    #[serde(default)]
+    tuned: String,
+    #[serde(default)]
+    draw_from: String,
+    #[serde(default)]
+    replay_rounds: usize,
+    #[serde(default)]
+    model: String,
 }
 
 /// What `arms.csv` says; none where there is no such file.
@@ -236,6 +268,11 @@ fn parse(text: &str) -> Result<Vec<Arm>> {
                 .map(|(local, external)| Mix { local, external }),
             baseline: Some(line.baseline).filter(|baseline| !baseline.is_empty()),
             swept: (!key.is_empty()).then_some(Swept { key, value }),
+            learning_rate: line.learning_rate,
+            tuned: line.tuned == STEP_SIZE,
+            replays: line.draw_from == "self",
+            replay_rounds: line.replay_rounds,
+            model: line.model,
             name,
         });
     }

@@ -10,7 +10,7 @@ use super::{
 };
 
 const HEAD: &str = "The more an arm draws, the less it generates in a round. Here every arm has spent as much as the cheapest one \
-                    spends in all its rounds; held-out reward then, mean over agents, in brackets the 95 % bootstrap interval \
+                    spends in all its rounds; held-out reward then, mean over agents, in brackets the 95 % interval of Student's t \
                     over seeds.";
 /// What is added in a sweep.
 const SWEPT: &str = " In a sweep, arms with the same value are compared.";

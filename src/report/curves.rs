@@ -109,6 +109,33 @@ pub(super) fn mean_reward(runs: &[Run], series: Series, window: usize) -> Curve 
     curve
 }
 
+/// The same curve with what its rounds had cost up to then, the mean over runs, in the place of rounds; none where
+/// the cost of a run is not known.
+pub(super) fn against(
+    runs: &[Run],
+    curve: Curve,
+    cost: impl Fn(&Run) -> Option<Vec<f64>>,
+) -> Option<Curve> {
+    let costs: Option<Vec<Vec<f64>>> = grown(runs)
+        .into_iter()
+        .map(|run| Some(running_sum(cost(run)?)))
+        .collect();
+    let costs = costs?;
+    let at = |round: f64| {
+        let round = round as usize;
+        mean(costs.iter().filter_map(|cost| cost.get(round - 1).copied())).unwrap_or(0.0)
+    };
+    let points = curve.points.into_iter().map(|(x, y)| (at(x), y));
+    let band = curve
+        .band
+        .into_iter()
+        .map(|(x, low, high)| (at(x), low, high));
+    Some(Curve {
+        points: points.collect(),
+        band: band.collect(),
+    })
+}
+
 /// The runs of one arm that a line is drawn from, and how many of their rounds.
 fn comparable(runs: &[Run]) -> (Vec<&Run>, usize) {
     let runs = grown(runs);
@@ -126,7 +153,7 @@ fn sums(run: &Run, series: Series, rounds: usize) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::runs::parse_for_tests, *};
+    use super::{super::rounds_file::parse_for_tests, *};
 
     const ROWS: &str = "round,agent,own_reward,train_reward,eval_reward,completions
 1,0,0,0,,8

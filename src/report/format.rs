@@ -69,13 +69,7 @@ mod tests {
 
     #[test]
     fn numbers_read_as_the_papers_do() {
-        let estimate = |mean, interval| {
-            Some(Estimate {
-                mean,
-                interval,
-                sure: None,
-            })
-        };
+        let estimate = |mean, interval| Some(Estimate { mean, interval });
         assert_eq!(number(estimate(561.786, None), 2), "561.79");
         let mean = estimate(0.035112, Some([0.032, 0.03768]));
         assert_eq!(number(mean, 4), "0.0351 [0.0320, 0.0377]");

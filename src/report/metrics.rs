@@ -56,17 +56,27 @@ pub(super) fn cumulative(run: &Run, series: Series, rounds: usize) -> Option<f64
     )
 }
 
-/// By how many percent a run exceeds `base`, over the rounds that both have.
+/// By how many percent the reward per agent of a run exceeds that of `base`, over the rounds that both have.
 pub(super) fn gain(run: &Run, base: &Run, series: Series) -> Option<f64> {
-    let rounds = run.rounds.min(base.rounds);
-    let base = cumulative(base, series, rounds)?;
-    let gain = 100.0 * (cumulative(run, series, rounds)? / base - 1.0);
+    gain_until(run, base, series, run.rounds.min(base.rounds))
+}
+
+/// The same over the first `rounds` rounds.
+pub(super) fn gain_until(run: &Run, base: &Run, series: Series, rounds: usize) -> Option<f64> {
+    let base = per_agent_round(base, series, rounds)?;
+    percent_over(per_agent_round(run, series, rounds)?, base)
+}
+
+/// By how many percent a number exceeds `base`; none where there is nothing to exceed.
+pub(super) fn percent_over(number: f64, base: f64) -> Option<f64> {
+    let gain = 100.0 * (number / base - 1.0);
     gain.is_finite().then_some(gain)
 }
 
-/// The cumulative reward per agent and round.
-pub(super) fn per_agent_round(run: &Run, series: Series) -> Option<f64> {
-    Some(cumulative(run, series, run.rounds)? / (run.agents * run.rounds) as f64)
+/// The reward per agent and round of the first `rounds` rounds.
+pub(super) fn per_agent_round(run: &Run, series: Series, rounds: usize) -> Option<f64> {
+    let rounds = rounds.min(run.rounds);
+    Some(cumulative(run, series, rounds)? / (run.agents * rounds) as f64)
 }
 
 /// Mean own reward of the first tenth of the rounds: ten rounds at most, one at least.
@@ -155,13 +165,54 @@ pub(super) fn round_of(cost: &[f64], spent: f64) -> Option<usize> {
 
 /// The held-out reward, the mean over agents, in that round.
 pub(super) fn held_out_after(run: &Run, cost: &[f64], spent: f64) -> Option<f64> {
-    let (round, agents) = (round_of(cost, spent)?, every_round(run, Series::Eval)?);
-    mean(agents.iter().map(|agent| agent[round - 1]))
+    held_out_in(run, round_of(cost, spent)?)
+}
+
+/// The held-out reward in a round, the mean over agents.
+pub(super) fn held_out_in(run: &Run, round: usize) -> Option<f64> {
+    let agents = every_round(run, Series::Eval)?;
+    mean(
+        agents
+            .iter()
+            .filter_map(|agent| agent.get(round - 1).copied()),
+    )
+}
+
+/// The first round, counted from 1, in which the held-out reward has come to a level, on the straight lines
+/// between evaluations; none when it never does.
+pub(super) fn first_round_at(run: &Run, level: f64) -> Option<usize> {
+    let agents = every_round(run, Series::Eval)?;
+    let reward = |round: &usize| mean(agents.iter().map(|agent| agent[round - 1]));
+    (1..=run.rounds).find(|round| reward(round).is_some_and(|reward| reward >= level))
+}
+
+/// A reward as a function of steps with a signal: its mean over the first `steps` of them, agents alike.
+pub(super) fn mean_over_steps(run: &Run, series: Series, steps: f64) -> Option<f64> {
+    let (of_round, agents) = (run.signal_steps()?, every_round(run, series)?);
+    let (mut left, mut sum) = (steps, 0.0);
+    for (at, taken) in of_round.into_iter().enumerate() {
+        let taken = taken.min(left);
+        sum += taken * mean(agents.iter().map(|agent| agent[at]))?;
+        left -= taken;
+    }
+    (left < 1e-9 && steps > 0.0).then(|| sum / steps)
+}
+
+/// The mean of a column over agents and the last tenth of the rounds, one round at least.
+pub(super) fn last_of(run: &Run, column: &str) -> Option<f64> {
+    let skip = run.rounds - (run.rounds / 10).max(1);
+    let grid = run.column(column)?;
+    mean(
+        grid.iter()
+            .flat_map(|agent| agent.iter().skip(skip))
+            .copied()
+            .flatten(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::runs::parse_for_tests, *};
+    use super::{super::rounds_file::parse_for_tests, *};
 
     /// Two agents, three rounds, evaluated in the first and the last.
     const ROWS: &str = "round,agent,own_reward,train_reward,eval_reward,completions
@@ -189,7 +240,7 @@ mod tests {
         close(cumulative(&run, Series::Eval, 3), 3.0);
         close(cumulative(&run, Series::Eval, 2), 1.6);
         close(cumulative(&run, Series::Own, 1), 0.4);
-        close(per_agent_round(&run, Series::Own), 1.6 / 6.0);
+        close(per_agent_round(&run, Series::Own, 3), 1.6 / 6.0);
         close(start_reward(&run), 0.2);
         close(final_reward(&run), 0.4);
     }

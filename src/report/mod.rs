@@ -1,9 +1,9 @@
 //! The results of an experiment as tables and pictures, made from the CSV files of its runs alone; the page with all
 //! of them adds the configuration and some rollouts where they lie beside.
 //!
-//! `arms` reads `arms.csv` and finds the runs, `runs` reads each into plain numbers; `stats`, `metrics` and `summary`
-//! compute; `table`, `table_csv`, `console`, `claims`, `budgets` and `sweep` make texts, with numbers as `format`
-//! writes them; `curves` and `plots` make the pictures, each a `figure` of panels drawn by `panel` on a `canvas` as
+//! `arms` reads `arms.csv` and finds the runs, `rounds_file` reads each into plain numbers, the `runs`; `stats`, `metrics` and `summary`
+//! compute; `table`, `table_csv`, `console`, `claims`, `budgets`, `horizons`, `shadows`, `tuning` and `sweep` make texts, with numbers as `format`
+//! writes them; `curves`, `plots` and `cost_plots` make the pictures, each a `figure` of panels drawn by `panel` on a `canvas` as
 //! `theme` says; `page` puts all on one page; `paper` holds the numbers to compare with. No clock, no environment,
 //! no TOML: the same CSV gives the same bytes anywhere.
 
@@ -12,9 +12,11 @@ mod budgets;
 mod canvas;
 mod claims;
 mod console;
+mod cost_plots;
 mod curves;
 mod figure;
 mod format;
+mod horizons;
 mod means;
 mod metrics;
 mod output;
@@ -22,8 +24,10 @@ mod page;
 mod panel;
 mod paper;
 mod plots;
+mod rounds_file;
 mod runs;
 mod scaling;
+mod shadows;
 mod stats;
 mod summary;
 mod sweep;
@@ -36,7 +40,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use self::output::write_file;
+use self::output::write_or_remove;
 pub use self::{
     means::write_means,
     scaling::scaling,
@@ -44,9 +48,10 @@ pub use self::{
     tuning::{Choice, Edge, choices, gather, is_tuned},
 };
 
-/// What [`write()`] makes in a folder; where a key is swept, `sweep.md` and `sweep.png` too.
-pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, timings.md, cumulative.png, smoothed.png, raw.png, \
-                         tasks.png, selection.png";
+/// What [`write()`] makes in a folder. Where there is something to show in them, also `timings.md`, `tasks.png`,
+/// `costs.png` and `form.png`, and `.md` and `.png` of `sweep`, `selection-only` and `tuning`.
+pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, horizons.md, cumulative.png, smoothed.png, raw.png, \
+                         selection.png and more";
 
 /// Reads all runs below `dir` and writes tables and pictures into it, and a page with all of them.
 ///
@@ -54,13 +59,22 @@ pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md
 /// When there is no run, `arms.csv` or a `rounds.csv` cannot be understood, or a file cannot be written.
 pub fn write(dir: &Path) -> Result<Summary> {
     let arms = arms::read(dir)?;
-    let summary = Summary::new(&arms);
-    let claims = claims::markdown(&arms).unwrap_or_else(claims::none);
+    let (summary, tuned) = (Summary::new(&arms), tuning::read(dir)?);
+    let claims = claims::markdown(dir, &arms);
     let texts = [
         ("table.md", Some(table::markdown(&summary).into_bytes())),
         ("table.csv", Some(table_csv::csv(&summary)?)),
         ("claims.md", Some(claims.into_bytes())),
         ("budgets.md", Some(budgets::completions(&arms).into_bytes())),
+        ("horizons.md", Some(horizons::markdown(&arms).into_bytes())),
+        (
+            "selection-only.md",
+            shadows::markdown(&arms).map(String::into_bytes),
+        ),
+        (
+            "tuning.md",
+            tuning::markdown(&tuned).map(String::into_bytes),
+        ),
         (
             "timings.md",
             budgets::timings(&arms).map(String::into_bytes),
@@ -71,11 +85,9 @@ pub fn write(dir: &Path) -> Result<Summary> {
         ),
     ];
     for (name, text) in texts {
-        if let Some(text) = text {
-            write_file(&dir.join(name), &text)?;
-        }
+        write_or_remove(&dir.join(name), text.as_deref())?;
     }
-    plots::write(dir, &arms, &summary)?;
+    plots::write(dir, &arms, &summary, &tuned)?;
     page::write(dir, &arms)?;
     Ok(summary)
 }

@@ -13,19 +13,31 @@ use crate::{
     results_layout::{EXPERIMENT, run_folder},
 };
 
-/// The one picture that not every folder has.
-const SWEEP: &str = "sweep.png";
-/// Pictures in the order of the page, and what is said of each.
-const PICTURES: [(&str, &str); 6] = [
+/// Pictures in the order of the page, and what is said of each. Not every folder has all of them.
+const PICTURES: [(&str, &str); 10] = [
     ("cumulative.png", "Cumulative reward of the arms"),
     ("selection.png", "The three rewards of each arm"),
+    ("costs.png", "Rewards by what they cost"),
+    ("form.png", "The rewarded form"),
+    ("selection-only.png", "What the draw alone gives"),
     (
         "smoothed.png",
         "Smoothed reward with the spread over agents",
     ),
     ("raw.png", "Reward of each agent"),
     ("tasks.png", "Reward by task"),
-    (SWEEP, "Rewards by the value of the sweep"),
+    ("sweep.png", "Rewards by the value of the sweep"),
+    ("tuning.png", "Tuning"),
+];
+/// Tables in the order of the page.
+const TABLES: [&str; 7] = [
+    "sweep.md",
+    "table.md",
+    "claims.md",
+    "horizons.md",
+    "budgets.md",
+    "selection-only.md",
+    "tuning.md",
 ];
 
 /// Rollouts that are shown of the first and of the last round whose rollouts were kept.
@@ -47,23 +59,20 @@ pub(super) fn write(dir: &Path, arms: &[ArmRuns]) -> Result<()> {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>sapo results</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>sapo results</h1>\n"
     );
-    let swept = arms.iter().any(|arm| arm.arm.swept.is_some());
-    for (file, heading) in PICTURES.iter().filter(|(file, _)| swept || *file != SWEEP) {
-        let bytes = fs::read(dir.join(file))
-            .with_context(|| format!("cannot read {}", dir.join(file).display()))?;
+    for (file, heading) in PICTURES {
+        let Some(bytes) = read(&dir.join(file))? else {
+            continue;
+        };
         let data = BASE64_STANDARD.encode(bytes);
         write!(
             page,
             "<h2>{heading}</h2>\n<img alt=\"{heading}\" src=\"data:image/png;base64,{data}\">\n"
         )?;
     }
-    let sweep = swept.then_some("sweep.md");
-    for file in sweep
-        .into_iter()
-        .chain(["table.md", "claims.md", "budgets.md"])
-    {
-        let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
-        page += &markdown(&text);
+    for file in TABLES {
+        if let Some(text) = read(&dir.join(file))? {
+            page += &markdown(&String::from_utf8_lossy(&text));
+        }
     }
     if let Ok(text) = fs::read_to_string(dir.join(EXPERIMENT)) {
         write!(
@@ -75,6 +84,15 @@ pub(super) fn write(dir: &Path, arms: &[ArmRuns]) -> Result<()> {
     page += &rollouts(dir, arms)?;
     page += "</body>\n</html>\n";
     super::output::write_file(&dir.join("report.html"), page.as_bytes())
+}
+
+/// The bytes of a file; none where there is no such file.
+fn read(file: &Path) -> Result<Option<Vec<u8>>> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(Some(bytes))
 }
 
 /// Markdown of ours as HTML: its title a heading of the page, tables that may be wider than the page.

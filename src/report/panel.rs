@@ -39,6 +39,8 @@ pub(super) struct Panel {
     pub(super) x_label: &'static str,
     /// The last number on the x axis, which starts at 0.
     pub(super) x_end: f64,
+    /// Where its ticks stand and what they say; round numbers where nobody says.
+    pub(super) x_ticks: Option<Vec<(f64, String)>>,
     /// The range of the y axis.
     pub(super) y: Scale,
 }
@@ -240,11 +242,13 @@ impl Panel {
             canvas.text((x0 - 12.0, at), &self.y.text(y), down)?;
         }
         let x = Scale::rounds(self.x_end, ((x1 - x0) / 90.0).clamp(3.0, 8.0));
-        for round in x.ticks() {
-            let (at, _) = frame.place((round, 0.0));
+        let ticks = self.x_ticks.clone();
+        let ticks = ticks.unwrap_or_else(|| x.ticks().map(|at| (at, x.text(at))).collect());
+        for (x, text) in &ticks {
+            let (at, _) = frame.place((*x, 0.0));
             canvas.line(&[(at, top), (at, bottom)], grid)?;
             canvas.line(&[(at, bottom), (at, bottom + 7.0)], axis)?;
-            canvas.text((at, bottom + 26.0), &x.text(round), across)?;
+            canvas.text((at, bottom + 26.0), text, across)?;
         }
         canvas.line(&[(x0, top), (x0, bottom), (x1, bottom)], axis)?;
         let title = TextStyle {

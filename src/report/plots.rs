@@ -1,5 +1,6 @@
-//! The five pictures of an experiment: cumulative, smoothed, raw and task rewards, and the three series of each arm;
-//! and that of a sweep where there is one.
+//! The pictures of an experiment: cumulative, smoothed, raw and task rewards, the three series of each arm, rewards by
+//! what they cost, and how often answers have the rewarded form; and those of a sweep, of shadow draws and of a tuning
+//! where there are any.
 //!
 //! `smoothed.png` and `raw.png` follow the paper's Figures 2 and 1.
 
@@ -14,12 +15,15 @@ use super::{
     figure::{Figure, columns, same_axis},
     format::{count, range},
     metrics,
+    output::remove,
     panel::{Line, Panel, Scale},
     runs::{Run, Series},
+    shadows,
     summary::Summary,
     sweep,
     table::baseline_name,
     theme::{self, Pen},
+    tuning,
 };
 
 /// Below this p an arm is marked as different from its baseline.
@@ -29,23 +33,37 @@ const SIGNIFICANT: f64 = 0.05;
 const MOST_LABEL: usize = 12;
 
 /// Draws all pictures of the runs into `dir`.
-pub(super) fn write(dir: &Path, arms: &[ArmRuns], summary: &Summary) -> Result<()> {
+pub(super) fn write(
+    dir: &Path,
+    arms: &[ArmRuns],
+    summary: &Summary,
+    tuned: &[tuning::Line],
+) -> Result<()> {
     let plots = Plots::new(arms, summary);
     plots.cumulative().write(&dir.join("cumulative.png"))?;
     plots.smoothed().write(&dir.join("smoothed.png"))?;
     plots.raw().write(&dir.join("raw.png"))?;
-    plots.tasks().write(&dir.join("tasks.png"))?;
     plots.selection().write(&dir.join("selection.png"))?;
-    match sweep::figure(arms) {
-        Some(figure) => figure.write(&dir.join("sweep.png")),
-        None => Ok(()),
-    }
+    let others = [
+        ("tasks.png", plots.tasks()),
+        ("costs.png", plots.costs()),
+        ("form.png", plots.form()),
+        ("sweep.png", sweep::figure(arms)),
+        ("selection-only.png", shadows::figure(arms)),
+        ("tuning.png", tuning::figure(tuned)),
+    ];
+    others
+        .into_iter()
+        .try_for_each(|(name, figure)| match figure {
+            Some(figure) => figure.write(&dir.join(name)),
+            None => remove(&dir.join(name)),
+        })
 }
 
 /// The runs of each arm and the pen it is drawn with.
-struct Plots<'a> {
-    arms: Vec<(&'a ArmRuns, Pen)>,
-    rounds: usize,
+pub(super) struct Plots<'a> {
+    pub(super) arms: Vec<(&'a ArmRuns, Pen)>,
+    pub(super) rounds: usize,
     /// The fewest and the most seeds that an arm has.
     seeds: (usize, usize),
     summary: &'a Summary,
@@ -82,7 +100,7 @@ impl<'a> Plots<'a> {
         let band = match self.seeds.1 {
             1 => "One seed, so no error band".to_owned(),
             _ => format!(
-                "Line: mean over {}; band: 95 % bootstrap interval",
+                "Line: mean over {}; band: 95 % interval",
                 range(self.seeds, "seed")
             ),
         };
@@ -171,7 +189,8 @@ impl<'a> Plots<'a> {
         }
     }
 
-    fn tasks(&self) -> Figure {
+    /// None where the runs are kept without their tasks.
+    fn tasks(&self) -> Option<Figure> {
         let window = metrics::window(self.rounds);
         let runs = self.arms.iter().flat_map(|(arm, _)| &arm.runs);
         let tasks = runs.flat_map(|run| &run.tasks);
@@ -192,8 +211,11 @@ impl<'a> Plots<'a> {
                 self.panel(name, lines)
             })
             .collect();
+        if panels.is_empty() {
+            return None;
+        }
         let columns = columns(panels.len());
-        Figure {
+        Some(Figure {
             title: format!("Own reward by task, {}", self.swarm()),
             subtitle: format!("{}; each panel has its own y axis", self.averages(window)),
             legend_head: self.legend_head(),
@@ -202,7 +224,7 @@ impl<'a> Plots<'a> {
             height: if columns == 1 { 800.0 } else { 480.0 },
             panels,
             columns,
-        }
+        })
     }
 
     /// The three series of each arm beside each other. What lifts the training set above own reward is selection.
@@ -222,7 +244,7 @@ impl<'a> Plots<'a> {
         let panels = same_axis(self.arms.iter().map(panel).collect());
         let columns = columns(panels.len());
         let band = if self.seeds.1 > 1 {
-            "; band: 95 % bootstrap interval"
+            "; band: 95 % interval over seeds"
         } else {
             ""
         };
@@ -249,7 +271,7 @@ impl<'a> Plots<'a> {
     }
 
     /// One line per arm.
-    fn lines(&self, curve: impl Fn(&'a [Run]) -> Curve) -> Vec<Line> {
+    pub(super) fn lines(&self, curve: impl Fn(&'a [Run]) -> Curve) -> Vec<Line> {
         let titles = || self.arms.iter().map(|(arm, _)| arm.arm.title());
         // longer names are in the legend alone
         let short = titles().all(|title| title.chars().count() <= MOST_LABEL);
@@ -268,13 +290,14 @@ impl<'a> Plots<'a> {
         self.arms.iter().map(line).collect()
     }
 
-    fn panel(&self, title: &str, lines: Vec<Line>) -> Panel {
+    pub(super) fn panel(&self, title: &str, lines: Vec<Line>) -> Panel {
         let y = Scale::holding(&lines);
         Panel {
             title: title.to_owned(),
             lines,
             x_label: "round",
             x_end: self.rounds as f64,
+            x_ticks: None,
             y,
         }
     }
@@ -286,7 +309,7 @@ impl<'a> Plots<'a> {
             .all(|(arm, _)| arm.arm.named_mix().is_some())
     }
 
-    fn legend_head(&self) -> &'static str {
+    pub(super) fn legend_head(&self) -> &'static str {
         if self.mixes_alone() {
             "local / external:"
         } else {
@@ -294,7 +317,7 @@ impl<'a> Plots<'a> {
         }
     }
 
-    fn legend(&self) -> Vec<(Pen, String)> {
+    pub(super) fn legend(&self) -> Vec<(Pen, String)> {
         let name = |arm: &Arm| match arm.named_mix() {
             Some(mix) if mix.external == 0 => format!("{mix} (no sharing)"),
             _ => arm.title(),
@@ -303,7 +326,7 @@ impl<'a> Plots<'a> {
         entries.map(|(arm, pen)| (*pen, name(&arm.arm))).collect()
     }
 
-    fn swarm(&self) -> String {
+    pub(super) fn swarm(&self) -> String {
         format!(
             "{} over {}",
             range(self.summary.agents, "agent"),
@@ -312,7 +335,7 @@ impl<'a> Plots<'a> {
     }
 
     /// What a smoothed line is the mean of.
-    fn averages(&self, window: usize) -> String {
+    pub(super) fn averages(&self, window: usize) -> String {
         let smoothing = match window {
             1 => "Not smoothed, as there are few rounds".to_owned(),
             window => format!("Moving average over {window} rounds"),

@@ -1,13 +1,6 @@
-//! One run in plain numbers, from its `rounds.csv` and `timings.csv`.
-//!
-//! How many agents, rounds and tasks there are comes from the rows alone. A blank cell is no number.
-//! A run may be unfinished: a last line or a last round that was cut off while being written is left out.
+//! One run in plain numbers: a number or a blank for each agent, round and column.
 
-use std::{fs, path::Path};
-
-use anyhow::{Context, Result, bail, ensure};
-
-use crate::results_layout::{ROUNDS, TIMINGS};
+use super::{means::SHADOW, stats::mean_rows};
 
 /// The three rewards that are always reported side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +47,42 @@ pub(super) struct Run {
     pub(super) seconds_of: Option<Vec<f64>>,
     /// Own reward of each task, in the order of the columns.
     pub(super) tasks: Vec<(String, Grid)>,
-    rewards: [Grid; 3],
+    pub(super) rewards: [Grid; 3],
+    /// Columns that not every file has.
+    pub(super) others: Vec<(String, Grid)>,
 }
 
 impl Run {
     /// One of the three rewards.
     pub(super) fn reward(&self, series: Series) -> &Grid {
         &self.rewards[series as usize]
+    }
+
+    /// One of the columns that not every file has: `steps`, `steps_without_signal`, `tagged_frac`,
+    /// `right_in_tags_frac`, and those of shadow draws.
+    pub(super) fn column(&self, name: &str) -> Option<&Grid> {
+        let found = self.others.iter().find(|(other, _)| other == name);
+        found.map(|(_, grid)| grid)
+    }
+
+    /// Optimizer steps with a signal in each round, the mean over agents.
+    pub(super) fn signal_steps(&self) -> Option<Vec<f64>> {
+        let all = mean_rows(self.column("steps")?);
+        let silent = mean_rows(self.column("steps_without_signal")?);
+        let steps = all.into_iter().zip(silent);
+        Some(
+            steps
+                .map(|(all, silent)| all.unwrap_or(0.0) - silent.unwrap_or(0.0))
+                .collect(),
+        )
+    }
+
+    /// The shadow draws that it has, as their columns are named.
+    pub(super) fn shadows(&self) -> Vec<&str> {
+        let names = self.others.iter().map(|(name, _)| &name[..]);
+        names
+            .filter(|name| name.starts_with(SHADOW) && !name.ends_with(GROUPS))
+            .collect()
     }
 }
 
@@ -73,302 +95,5 @@ pub(super) fn grown(runs: &[Run]) -> Vec<&Run> {
         .collect()
 }
 
-/// The run in a folder; none where it has no full round yet.
-///
-/// # Errors
-/// When its `rounds.csv` cannot be read or understood.
-pub(super) fn read(run_dir: &Path, seed: u64) -> Result<Option<Run>> {
-    let file = run_dir.join(ROUNDS);
-    if !file.is_file() {
-        return Ok(None);
-    }
-    let text =
-        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let run = parse(&text, seed).with_context(|| format!("in {}", file.display()))?;
-    Ok(run.map(|run| Run {
-        seconds_of: seconds(run_dir, run.rounds),
-        ..run
-    }))
-}
-
-/// Seconds of generating and learning in each round; none where the file is missing or not about so many.
-fn seconds(run_dir: &Path, rounds: usize) -> Option<Vec<f64>> {
-    let text = fs::read_to_string(run_dir.join(TIMINGS)).ok()?;
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let header: Vec<String> = reader.headers().ok()?.iter().map(str::to_owned).collect();
-    let wanted =
-        ["generate_s", "learn_s"].map(|name| header.iter().position(|header| header == name));
-    let [generate, learn] = [wanted[0]?, wanted[1]?];
-    let row = |record: csv::StringRecord| {
-        Some(record.get(generate)?.parse::<f64>().ok()? + record.get(learn)?.parse::<f64>().ok()?)
-    };
-    let all: Vec<f64> = reader
-        .records()
-        .map_while(|record| row(record.ok()?))
-        .take(rounds)
-        .collect();
-    (all.len() == rounds).then_some(all)
-}
-
-/// One row, before it is put into the grids.
-struct Row {
-    line: u64,
-    round: usize,
-    agent: usize,
-    completions: f64,
-    rewards: Vec<Option<f64>>,
-}
-
-/// Where the columns that count are.
-struct Columns {
-    header: Vec<String>,
-    round: usize,
-    agent: usize,
-    completions: usize,
-    /// Own, training-set and held-out reward, then the tasks'.
-    rewards: Vec<usize>,
-}
-
-impl Columns {
-    fn find(header: &csv::StringRecord) -> Result<Self> {
-        let header: Vec<String> = header.iter().map(str::to_owned).collect();
-        let column = |name: &str| {
-            header.iter().position(|h| h == name).with_context(|| {
-                format!(
-                    "line 1: expected a column `{name}`, found {}",
-                    header.join(", ")
-                )
-            })
-        };
-        let [round, agent, completions] =
-            [column("round")?, column("agent")?, column("completions")?];
-        let mut rewards = vec![
-            column("own_reward")?,
-            column("train_reward")?,
-            column("eval_reward")?,
-        ];
-        rewards.extend((0..header.len()).filter(|&at| header[at].starts_with(TASK)));
-        Ok(Columns {
-            header,
-            round,
-            agent,
-            completions,
-            rewards,
-        })
-    }
-
-    fn row(&self, record: &csv::StringRecord) -> Result<Row> {
-        let line = record.position().map_or(0, csv::Position::line);
-        let (cells, expected) = (record.len(), self.header.len());
-        ensure!(
-            cells == expected,
-            "line {line}: expected {expected} cells, found {cells}"
-        );
-        let at = |column: usize| format!("line {line}, column `{}`", self.header[column]);
-        let cell = |column: usize| number(&record[column]).with_context(|| at(column));
-        let count = |column: usize| index(&record[column]).with_context(|| at(column));
-        Ok(Row {
-            line,
-            round: count(self.round)?,
-            agent: count(self.agent)?,
-            completions: cell(self.completions)?.unwrap_or(0.0),
-            rewards: self
-                .rewards
-                .iter()
-                .map(|&column| cell(column))
-                .collect::<Result<_>>()?,
-        })
-    }
-
-    fn tasks(&self) -> Vec<String> {
-        let columns = self.rewards[3..].iter();
-        columns
-            .map(|&column| self.header[column][TASK.len()..].to_owned())
-            .collect()
-    }
-}
-
-/// What the names of the columns of tasks begin with.
-const TASK: &str = "reward_";
-
-/// The text of one file; none when it has no full round yet.
-fn parse(text: &str, seed: u64) -> Result<Option<Run>> {
-    // A line without its end was cut off while it was written.
-    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-    if whole.is_empty() {
-        return Ok(None);
-    }
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .from_reader(whole.as_bytes());
-    let columns = Columns::find(reader.headers().context("no header")?)?;
-    let rows = reader
-        .records()
-        .map(|record| columns.row(&record.context("not a table")?));
-    let mut rows: Vec<Row> = rows.collect::<Result<_>>()?;
-    drop_cut_off_round(&mut rows);
-    (!rows.is_empty())
-        .then(|| assemble(&rows, seed, columns.tasks()))
-        .transpose()
-}
-
-/// A cell that holds a number or nothing.
-fn number(cell: &str) -> Result<Option<f64>> {
-    if cell.trim().is_empty() {
-        return Ok(None);
-    }
-    match cell.trim().parse::<f64>() {
-        // what no reward or count can be would only make the axes run away
-        Ok(value) if value.abs() <= 1e15 => Ok(Some(if value.abs() < 1e-15 { 0.0 } else { value })),
-        _ => bail!("expected a number or a blank, found `{cell}`"),
-    }
-}
-
-/// A cell that must hold a whole number.
-fn index(cell: &str) -> Result<usize> {
-    cell.trim()
-        .parse()
-        .ok()
-        .with_context(|| format!("expected a whole number, found `{cell}`"))
-}
-
-/// A last round with fewer rows than the one before was cut off.
-fn drop_cut_off_round(rows: &mut Vec<Row>) {
-    let rows_of = |round: usize| rows.iter().filter(|row| row.round == round).count();
-    let last = rows.iter().map(|row| row.round).max().unwrap_or(0);
-    if last > 1 && rows_of(last) < rows_of(last - 1) {
-        rows.retain(|row| row.round < last);
-    }
-}
-
-/// Rows into grids, each row in its place and no place twice.
-fn assemble(rows: &[Row], seed: u64, tasks: Vec<String>) -> Result<Run> {
-    check_places(rows)?;
-    let agents = rows.iter().map(|row| row.agent + 1).max().unwrap_or(0);
-    let rounds = rows.iter().map(|row| row.round).max().unwrap_or(0);
-    let mut seen = vec![vec![false; rounds]; agents];
-    let mut grids: Vec<Grid> = vec![vec![vec![None; rounds]; agents]; 3 + tasks.len()];
-    let mut completions_of = vec![0.0; rounds];
-    for row in rows {
-        let (round, agent) = (row.round - 1, row.agent);
-        ensure!(
-            !seen[agent][round],
-            "line {}: round {} of agent {agent} is there twice",
-            row.line,
-            row.round
-        );
-        seen[agent][round] = true;
-        completions_of[round] += row.completions;
-        for (grid, reward) in grids.iter_mut().zip(&row.rewards) {
-            grid[agent][round] = *reward;
-        }
-    }
-    let tasks = tasks.into_iter().zip(grids.split_off(3)).collect();
-    Ok(Run {
-        seed,
-        agents,
-        rounds,
-        completions: completions_of.iter().sum(),
-        completions_of,
-        seconds_of: None,
-        tasks,
-        rewards: <[Grid; 3]>::try_from(grids).unwrap_or_default(),
-    })
-}
-
-/// No round and no agent can have a higher number than there are rows.
-fn check_places(rows: &[Row]) -> Result<()> {
-    let most = rows.len();
-    for Row {
-        line, round, agent, ..
-    } in rows
-    {
-        ensure!(
-            (1..=most).contains(round),
-            "line {line}: expected a round of 1 to {most}, found {round}"
-        );
-        ensure!(
-            *agent < most,
-            "line {line}: expected an agent of 0 to {}, found {agent}",
-            most - 1
-        );
-    }
-    Ok(())
-}
-
-/// A run of seed 1 from the text of a file.
-#[cfg(test)]
-pub(super) fn parse_for_tests(text: &str) -> Run {
-    parse(text, 1).unwrap().unwrap()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HEADER: &str = "round,agent,own_reward,train_reward,eval_reward,completions,reward_bf";
-
-    fn check_error(text: &str, expected: &str) {
-        let error = parse(text, 1).unwrap_err();
-        assert_eq!(format!("{error:#}"), expected);
-    }
-
-    #[test]
-    fn rows_come_in_any_order_and_blanks_stay_blank() {
-        let run = parse(
-            &format!("{HEADER}\n1,1,0.5,0.25,,8,\n1,0,0.1,0.2,0.3,8,1\n"),
-            3,
-        )
-        .unwrap()
-        .unwrap();
-        assert_eq!(
-            (run.agents, run.rounds, run.seed, run.completions),
-            (2, 1, 3, 16.0)
-        );
-        assert_eq!(run.reward(Series::Own), &[[Some(0.1)], [Some(0.5)]]);
-        assert_eq!(run.reward(Series::Eval), &[[Some(0.3)], [None]]);
-        assert_eq!(
-            run.tasks,
-            [("bf".to_owned(), vec![vec![Some(1.0)], vec![None]])]
-        );
-    }
-
-    #[test]
-    fn what_was_cut_off_is_left_out() {
-        let whole = format!("{HEADER}\n1,0,0.1,0.2,,8,\n1,1,0.1,0.2,,8,\n");
-        let run = parse(&whole, 1).unwrap();
-        assert_eq!(parse(&format!("{whole}2,0,0.1,0.2,,8,\n"), 1).unwrap(), run);
-        assert_eq!(parse(&format!("{whole}2,0,0."), 1).unwrap(), run);
-        assert_eq!(parse(&format!("{HEADER}\n"), 1).unwrap(), None);
-        assert_eq!(parse("", 1).unwrap(), None);
-    }
-
-    #[test]
-    fn errors_name_line_and_column() {
-        check_error(
-            &format!("{HEADER}\n1,0,0.1,0.2,,8,\n2,0,high,0.2,,8,\n"),
-            "line 3, column `own_reward`: expected a number or a blank, found `high`",
-        );
-        check_error(
-            &format!("{HEADER}\n1,0,0.1,NaN,,8,\n"),
-            "line 2, column `train_reward`: expected a number or a blank, found `NaN`",
-        );
-        check_error(
-            &format!("{HEADER}\n,0,0.1,0.2,,8,\n"),
-            "line 2, column `round`: expected a whole number, found ``",
-        );
-        check_error(
-            "round,agent\n1,0\n",
-            "line 1: expected a column `completions`, found round, agent",
-        );
-        let row = "1,0,0.1,0.2,,8,\n";
-        check_error(
-            &format!("{HEADER}\n{row}{row}"),
-            "line 3: round 1 of agent 0 is there twice",
-        );
-        check_error(
-            &format!("{HEADER}\n9,0,0.1,0.2,,8,\n"),
-            "line 2: expected a round of 1 to 1, found 9",
-        );
-    }
-}
+/// What the name of the column ends with that counts the rollouts of a shadow draw.
+pub(super) const GROUPS: &str = "_groups";

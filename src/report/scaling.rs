@@ -84,6 +84,7 @@ fn panel(rows: &[&Point], (x_label, x): (&'static str, Axis), y: Axis, title: &s
         title: title.to_owned(),
         x_label,
         x_end: rows.iter().map(|row| x(row)).fold(1.0, f64::max),
+        x_ticks: None,
         y: Scale::holding(&lines),
         lines,
     }

@@ -1,30 +1,22 @@
-//! The arithmetic of a report: means, bootstrap intervals over seeds, paired tests, moving averages, sums.
+//! The arithmetic of a report: means, Student's t over seeds, paired tests, moving averages, sums.
 //!
 //! Plain functions on plain numbers; nothing here knows what a reward is.
 
-use crate::seed::Seed;
 use statrs::distribution::{ContinuousCDF, StudentsT};
-
-/// Up to so many values every resample is looked at; of more, some are drawn.
-const ENUMERATED: usize = 5;
-/// Resamples drawn of more values.
-const DRAWN: usize = 4000;
 
 /// A mean with what repeating the measurement says about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     /// The mean.
     pub(super) mean: f64,
-    /// The 95 % bootstrap interval; one value has none.
+    /// The 95 % interval of Student's t; one value has none.
     pub(super) interval: Option<[f64; 2]>,
-    /// The 95 % interval of Student's t, which is wider and right for few values; verdicts rest on it.
-    pub(super) sure: Option<[f64; 2]>,
 }
 
 impl Estimate {
-    /// True where a number surely lies below, false where it surely lies above, none in between.
+    /// True where a number lies below the interval, false where it lies above, none within.
     pub(super) fn beyond(&self, number: f64) -> Option<bool> {
-        let [low, high] = self.sure?;
+        let [low, high] = self.interval?;
         if low > number {
             Some(true)
         } else {
@@ -33,26 +25,14 @@ impl Estimate {
     }
 }
 
-/// Mean and 95 % percentile bootstrap interval; none of no values.
+/// Mean and 95 % interval; none of no values.
 pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
     let mean = mean(values.iter().copied())?;
-    let interval = (values.len() > 1).then(|| {
-        let mut means = resampled_means(values);
-        let mut quantile = |q: f64| {
-            let at = (q * (means.len() - 1) as f64).round() as usize;
-            *means.select_nth_unstable_by(at, f64::total_cmp).1
-        };
-        [quantile(0.025), quantile(0.975)]
-    });
-    let sure = student(values.len()).map(|student| {
+    let interval = student(values.len()).map(|student| {
         let half = student.inverse_cdf(0.975) * standard_error(values, mean);
         [mean - half, mean + half]
     });
-    Some(Estimate {
-        mean,
-        interval,
-        sure,
-    })
+    Some(Estimate { mean, interval })
 }
 
 /// Student's t for so many values; none for fewer than two.
@@ -70,24 +50,6 @@ fn standard_error(values: &[f64], mean: f64) -> f64 {
             .sum::<f64>(),
     );
     (squares / (n - 1.0) / n).sqrt()
-}
-
-/// The means of resamples with replacement.
-fn resampled_means(values: &[f64]) -> Vec<f64> {
-    let n = values.len();
-    let mean_of = |sum: f64| sum / n as f64;
-    if n <= ENUMERATED {
-        let sums = (0..n).fold(vec![0.0], |sums, _| {
-            sums.iter()
-                .flat_map(|sum| values.iter().map(move |value| sum + value))
-                .collect()
-        });
-        return sums.into_iter().map(mean_of).collect();
-    }
-    let mut rng = Seed::new(0).child("bootstrap", n as u64).rng();
-    (0..DRAWN)
-        .map(|_| mean_of((0..n).map(|_| *rng.choose(values)).sum()))
-        .collect()
 }
 
 /// Two-sided p of a t test of whether the mean of paired differences is 0; none of fewer than two, or of
@@ -182,28 +144,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interval_of_two_values_by_hand() {
-        // the four resamples of 2 and 4 have the means 2, 3, 3, 4
-        let found = estimate(&[2.0, 4.0]).unwrap();
-        assert_eq!((found.mean, found.interval), (3.0, Some([2.0, 4.0])));
+    fn intervals_by_hand() {
         // standard error 1, t = 12.706 with one degree of freedom
-        let [low, high] = found.sure.unwrap();
+        let found = estimate(&[2.0, 4.0]).unwrap();
+        let [low, high] = found.interval.unwrap();
         assert!(
             (low + 9.706).abs() < 1e-3 && (high - 15.706).abs() < 1e-3,
             "{low} {high}"
         );
-        assert_eq!((found.beyond(0.0), found.beyond(16.0)), (None, Some(false)));
-        assert_eq!(resampled_means(&[0.0, 3.0, 6.0]).len(), 27);
+        assert_eq!(
+            (found.mean, found.beyond(0.0), found.beyond(16.0)),
+            (3.0, None, Some(false))
+        );
+        // standard error 1 / sqrt 3, t = 4.303 with two
+        let [low, _] = estimate(&[1.0, 2.0, 3.0]).unwrap().interval.unwrap();
+        assert!((low + 0.484).abs() < 1e-3, "{low}");
     }
 
     #[test]
     fn one_value_has_no_interval_and_none_has_no_mean() {
+        let interval = None;
         assert_eq!(
             estimate(&[5.0]),
             Some(Estimate {
                 mean: 5.0,
-                interval: None,
-                sure: None
+                interval
             })
         );
         assert_eq!(estimate(&[]), None);
@@ -211,14 +176,19 @@ mod tests {
     }
 
     #[test]
-    fn intervals_of_many_values_shrink_around_the_mean() {
-        let values: Vec<f64> = (0..100).map(|i| f64::from(i % 10)).collect();
-        let [low, high] = estimate(&values).unwrap().interval.unwrap();
-        // the standard error of a mean of 100 such values is 0.287
-        assert!(
-            (low - 3.94).abs() < 0.06 && (high - 5.06).abs() < 0.06,
-            "{low} {high}"
-        );
+    fn intervals_cover_the_mean_as_often_as_they_say() {
+        // five normal values each, from a generator of its own
+        let mut rng = crate::seed::Seed::new(3).rng();
+        let mut normal = || {
+            let (u, v) = (1.0 - rng.uniform(), rng.uniform());
+            (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+        };
+        let covered = (0..4000).filter(|_| {
+            let values: Vec<f64> = (0..5).map(|_| normal()).collect();
+            estimate(&values).unwrap().beyond(0.0).is_none()
+        });
+        let share = covered.count() as f64 / 4000.0;
+        assert!((share - 0.95).abs() < 0.012, "{share}");
     }
 
     #[test]

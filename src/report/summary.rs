@@ -7,7 +7,7 @@ use super::{
     metrics,
     paper::{self, Paper},
     runs::{Run, Series},
-    stats::{Estimate, estimate, holm, paired_p},
+    stats::{Estimate, estimate, holm, mean_rows, paired_p},
 };
 
 /// What the runs of an experiment add up to: the rows of the table.
@@ -54,6 +54,10 @@ pub(super) struct Row {
     /// p of the paired test of the three sums and of the last evaluation against its baseline,
     /// corrected for the number of arms with that baseline.
     pub(super) p: [Option<f64>; 4],
+    /// Optimizer steps of an agent, and those of them with a signal.
+    pub(super) steps: [Option<Estimate>; 2],
+    /// Of own completions in the last rounds: the share with an answer in tags, and the share of those that is right.
+    pub(super) form: [Option<Estimate>; 2],
     /// Completions generated in one run.
     pub(super) completions: f64,
     /// The paper's numbers for this mix.
@@ -135,12 +139,19 @@ impl Row {
             cumulative: Series::ALL
                 .map(|series| over(&|run| metrics::cumulative(run, series, run.rounds))),
             gain: Series::ALL.map(|series| over(&|run| gain(run, series))),
-            mean: Series::ALL.map(|series| over(&|run| metrics::per_agent_round(run, series))),
+            mean: Series::ALL
+                .map(|series| over(&|run| metrics::per_agent_round(run, series, run.rounds))),
             start: over(&metrics::start_reward),
             end: over(&metrics::final_reward),
             final_eval: over(&metrics::final_eval),
             swing: [Series::Own, Series::Train].map(swing),
             p: [None; 4],
+            steps: [
+                over(&|run| Some(mean_rows(run.column("steps")?).into_iter().flatten().sum())),
+                over(&|run| Some(run.signal_steps()?.iter().sum())),
+            ],
+            form: ["tagged_frac", "right_in_tags_frac"]
+                .map(|column| over(&|run| metrics::last_of(run, column))),
             completions: over(&|run| Some(run.completions))
                 .map_or(0.0, |completions| completions.mean),
             paper: arm.arm.named_mix().and_then(paper::numbers),
@@ -177,11 +188,11 @@ fn missing((rounds, most_rounds): (usize, usize), (seeds, all): (usize, usize)) 
     (!missing.is_empty()).then(|| format!("unfinished ({})", missing.join(", ")))
 }
 
-/// p of the paired test over seeds of one of the three sums, or of the last evaluation, against the runs of the
-/// baseline.
+/// p of the paired test over seeds of one of the three rewards per agent, or of the last evaluation, against the runs
+/// of the baseline.
 fn against(runs: &[&Run], bases: &[&Run], which: usize) -> Option<f64> {
     let value = |run: &Run, rounds: usize| match Series::ALL.get(which) {
-        Some(series) => metrics::cumulative(run, *series, rounds),
+        Some(series) => metrics::per_agent_round(run, *series, rounds),
         None => metrics::final_eval(run),
     };
     let difference = |run: &&Run| {
@@ -206,7 +217,7 @@ fn corrected(arms: &[ArmRuns], ps: &[Option<f64>]) -> Vec<Option<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::runs::parse_for_tests, *};
+    use super::{super::rounds_file::parse_for_tests, *};
 
     /// An arm with a run of one agent per triple: its seed, its own reward in every round, its rounds.
     fn arm(name: &str, baseline: &str, runs: &[(u64, f64, usize)]) -> ArmRuns {

@@ -34,7 +34,7 @@ pub(super) fn markdown(summary: &Summary) -> Option<String> {
     let rows: String = order.into_iter().map(|at| &rows[at].1[..]).collect();
     Some(format!(
         "# Sweep: {key}\n\nMean reward per agent and round, and held-out reward of the last evaluation; in brackets the 95 % \
-         bootstrap interval over seeds.\n\n| {key} | arm | seeds | own reward | training set | held-out | held-out, last |\n\
+         interval of Student's t over seeds.\n\n| {key} | arm | seeds | own reward | training set | held-out | held-out, last |\n\
          |---|---|--:|--:|--:|--:|--:|\n{rows}"
     ))
 }
@@ -69,7 +69,7 @@ pub(super) fn figure(arms: &[ArmRuns]) -> Option<Figure> {
     Some(Figure {
         title: format!("Rewards by {key}"),
         subtitle: format!(
-            "Line: mean over agents and seeds, moving average over {} rounds; band: 95 % bootstrap interval over seeds",
+            "Line: mean over agents and seeds, moving average over {} rounds; band: 95 % interval over seeds",
             metrics::window(sweep.rounds)
         ),
         legend_head: "value:",
@@ -100,6 +100,7 @@ impl Sweep<'_> {
             title: format!("{}, {family}", series.title()),
             x_label: "round",
             x_end: self.rounds as f64,
+            x_ticks: None,
             y: Scale::holding(&lines),
             lines,
         }

@@ -86,7 +86,14 @@ fn estimates(row: &Row) -> Vec<Cell> {
             .zip(numbers);
         kinds.map(move |(kind, number)| (format!("{series}_{kind}"), number))
     });
-    let all = rewards.chain(ends).chain(swings);
+    let others = [
+        ("steps", row.steps[0]),
+        ("steps_with_signal", row.steps[1]),
+        ("final_tagged", row.form[0]),
+        ("final_right_in_tags", row.form[1]),
+    ];
+    let others = others.map(|(name, number)| (name.to_owned(), number));
+    let all = rewards.chain(ends).chain(swings).chain(others);
     all.flat_map(|(name, number)| {
         let interval = number.and_then(|number| number.interval);
         let [low, high] = ["low", "high"].map(|end| format!("{name}_{end}"));

@@ -88,6 +88,11 @@ pub(super) fn series_pens() -> [Pen; 3] {
     [PENS[0], PENS[3], PENS[2]]
 }
 
+/// Pens that no mix of the paper has.
+pub(super) fn other_pens() -> [Pen; 3] {
+    [PENS[4], PENS[5], PENS[6]]
+}
+
 /// Pens for the values of a sweep; they repeat after the seventh.
 pub(super) fn sweep_pens(count: usize) -> Vec<Pen> {
     PENS.into_iter().cycle().take(count).collect()
@@ -100,7 +105,14 @@ pub(super) fn pens(arms: &[&Arm]) -> Vec<Pen> {
     let taken: Vec<usize> = arms.iter().filter_map(|arm| place(arm)).collect();
     let free = (PAPER_PENS..PENS.len()).chain(0..PAPER_PENS);
     let free: Vec<usize> = free.filter(|at| !taken.contains(at)).collect();
-    let mut others = free.iter().copied().cycle();
+    // after all colours have been taken they come again, each with another dash
+    let mut others = (0..).map(|at| {
+        let (color, round) = (free[at % free.len()], at / free.len());
+        Pen {
+            dash: PENS[(color + 2 * round) % PENS.len()].dash,
+            ..PENS[color]
+        }
+    });
     let values = distinct(arms.iter().map(|arm| arm.swept.clone()));
     let families = distinct(arms.iter().map(|arm| arm.family_title()));
     let pen = |arm: &&Arm| {
@@ -109,7 +121,7 @@ pub(super) fn pens(arms: &[&Arm]) -> Vec<Pen> {
             .as_ref()
             .and_then(|_| place_of(&values, &arm.swept));
         let Some(value) = swept else {
-            return PENS[place(arm).or_else(|| others.next()).unwrap_or(0)];
+            return place(arm).map_or_else(|| others.next().unwrap_or(PENS[0]), |at| PENS[at]);
         };
         let pen = PENS[value % PENS.len()];
         match place_of(&families, &arm.family_title()) {

@@ -8,9 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     arms::{self, ArmRuns, distinct},
+    curves::Curve,
+    figure::Figure,
+    format::{count, number},
     metrics,
     output::write_file,
+    panel::{Line as Stroke, Panel, Scale},
     stats::{Estimate, estimate},
+    theme,
 };
 use crate::results_layout::{TUNING, TUNING_TABLE};
 
@@ -195,5 +200,100 @@ pub(super) fn choice(lines: &[Line], arm: &str) -> Option<Choice> {
         key: lines.first()?.key.clone(),
         value: points[best].0.to_owned(),
         edge,
+    })
+}
+
+/// The whole of `tuning.md`; none where nothing was tuned.
+pub(super) fn markdown(lines: &[Line]) -> Option<String> {
+    let key = &lines.first()?.key;
+    let values = distinct(lines.iter().map(|line| &line.value[..]));
+    let seeds = distinct(lines.iter().map(|line| line.seed));
+    let mut text = format!(
+        "# Tuning: {key}\n\nHeld-out reward with each value, mean over {} that no other result is reported on, in brackets the \
+         95 % interval of Student's t. Every arm runs with the best. *After*: the round and the completions whose held-out \
+         reward was compared.\n\n| arm | {} | best | after |\n|---|{}--:|---|\n",
+        count(seeds.len(), "seed"),
+        values.join(" | "),
+        "--:|".repeat(values.len())
+    );
+    for arm in tuned_arms(lines) {
+        let points = points(lines, arm);
+        let cell = |value: &&str| {
+            let point = points.iter().find(|(other, _)| other == value);
+            number(point.and_then(|(_, estimate)| *estimate), 4)
+        };
+        let cells: Vec<String> = values.iter().map(cell).collect();
+        let best = choice(lines, arm).map_or(String::new(), |choice| {
+            let edge = choice.edge.map_or("", |edge| match edge {
+                Edge::Lowest => ", the lowest tried",
+                Edge::Highest => ", the highest tried",
+            });
+            format!("{}{edge}", choice.value)
+        });
+        let after = distinct(
+            lines
+                .iter()
+                .filter(|line| line.arm == arm)
+                .map(|line| format!("round {}, {} completions", line.round, line.completions)),
+        );
+        let row = [arm.to_owned(), cells.join(" | "), best, after.join("; ")];
+        text += &format!("| {} |\n", row.join(" | "));
+    }
+    Some(text)
+}
+
+/// `tuning.png`: held-out reward by value, a line per arm; none where nothing was tuned.
+pub(super) fn figure(lines: &[Line]) -> Option<Figure> {
+    let key = &lines.first()?.key;
+    let values = distinct(lines.iter().map(|line| &line.value[..]));
+    let arms = tuned_arms(lines);
+    let pens = theme::sweep_pens(arms.len());
+    let place = |value: &str| {
+        let place = values.iter().position(|other| *other == value);
+        place.unwrap_or(0) as f64 + 0.5
+    };
+    let stroke = |(arm, pen): (&&str, &theme::Pen)| {
+        let points = points(lines, arm).into_iter();
+        let points: Vec<(f64, Estimate)> = points
+            .filter_map(|(value, estimate)| Some((place(value), estimate?)))
+            .collect();
+        let band = points.iter().filter_map(|(x, e)| Some((*x, e.interval?)));
+        Stroke {
+            curve: Curve {
+                points: points
+                    .iter()
+                    .map(|(x, estimate)| (*x, estimate.mean))
+                    .collect(),
+                band: band.map(|(x, [low, high])| (x, low, high)).collect(),
+            },
+            pen: *pen,
+            label: String::new(),
+        }
+    };
+    let strokes: Vec<Stroke> = arms.iter().zip(&pens).map(stroke).collect();
+    let ticks = values
+        .iter()
+        .map(|value| (place(value), (*value).to_owned()));
+    let panel = Panel {
+        title: "held-out reward".to_owned(),
+        x_label: "value",
+        x_end: values.len() as f64,
+        x_ticks: Some(ticks.collect()),
+        y: Scale::holding(&strokes),
+        lines: strokes,
+    };
+    Some(Figure {
+        title: format!("Tuning of {key}"),
+        subtitle: "Line: mean over the seeds of the tuning; band: 95 % interval over them"
+            .to_owned(),
+        legend_head: "arm:",
+        legend: pens
+            .into_iter()
+            .zip(arms.iter().map(|arm| (*arm).to_owned()))
+            .collect(),
+        y_label: "held-out reward",
+        panels: vec![panel],
+        columns: 1,
+        height: 800.0,
     })
 }

@@ -49,6 +49,20 @@ fn the_same_toml_gives_the_same_bytes_with_any_number_of_threads() {
     assert!(one.lines().count() > 12 && one.contains("0."), "{one}");
     assert_eq!(one, rounds(&dir.path().join("b"), &["--threads", "2"]));
     assert_ne!(one, rounds(&dir.path().join("c"), &["--set", "seeds=[2]"]));
+    for setting in [
+        "train.step_without_signal=false",
+        "train.optim=\"sgd\"",
+        "swarm.replay_rounds=1",
+    ] {
+        let run = |threads: &str| {
+            let out = dir.path().join(format!("{setting}{threads}"));
+            rounds(
+                &out,
+                &["--threads", threads, "--set", setting, "--set", "rounds=4"],
+            )
+        };
+        assert_eq!(run("1"), run("2"), "{setting}");
+    }
     for file in [
         "table.md",
         "table.csv",
@@ -68,6 +82,32 @@ fn the_same_toml_gives_the_same_bytes_with_any_number_of_threads() {
         .assert()
         .success();
     assert_eq!(table, fs::read(dir.path().join("a/table.md")).unwrap());
+}
+
+#[test]
+fn shadow_draws_leave_every_other_column_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let shadow = "shadow={mixes=[{local=1,external=2}],selections=[\"uniform\",\"first\"]}";
+    let plain = rounds(&dir.path().join("plain"), &[]);
+    let shadowed = rounds(&dir.path().join("shadowed"), &["--set", shadow]);
+    let without = |text: &str| -> Vec<Vec<String>> {
+        // the files of several runs stand one after the other, each with its header
+        let header = text.lines().next().unwrap().to_owned();
+        let kept = header.split(',').map(|name| !name.starts_with("shadow_"));
+        let kept: Vec<bool> = kept.collect();
+        let cells = |line: &str| {
+            let cells = line.split(',').zip(&kept);
+            cells
+                .filter_map(|(cell, kept)| kept.then(|| cell.to_owned()))
+                .collect()
+        };
+        text.lines().map(cells).collect()
+    };
+    assert_eq!(without(&plain), without(&shadowed));
+    let names = ["uniform", "uniform_groups", "first", "first_groups"];
+    for name in names {
+        assert!(shadowed.contains(&format!("shadow_1-2_{name},")), "{name}");
+    }
 }
 
 #[test]
@@ -634,5 +674,5 @@ fn committed_results_say_what_their_experiments_are() {
         );
         seen += 1;
     }
-    assert!(seen >= 8, "the test looks at something: {seen}");
+    assert!(seen >= 2, "the test looks at something: {seen}");
 }
