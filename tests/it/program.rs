@@ -97,9 +97,8 @@ fn shadow_draws_leave_every_other_column_as_it_is() {
         let kept: Vec<bool> = kept.collect();
         let cells = |line: &str| {
             let cells = line.split(',').zip(&kept);
-            cells
-                .filter_map(|(cell, kept)| kept.then(|| cell.to_owned()))
-                .collect()
+            let kept = cells.filter(|(_, kept)| **kept);
+            kept.map(|(cell, _)| cell.to_owned()).collect()
         };
         text.lines().map(cells).collect()
     };
