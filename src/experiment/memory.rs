@@ -19,7 +19,7 @@ pub struct Memory {
     pub weights: f64,
     /// Gradients of the agents that learn at the same time.
     pub gradients: f64,
-    /// Adam's two moments of all agents.
+    /// What the optimizers of all agents remember.
     pub optimizer: f64,
     /// Keys and values while the agents at work generate, and their copies of the weights in bf16.
     pub cache: f64,
@@ -56,7 +56,7 @@ impl Memory {
         Self {
             weights: (of_agents + of_folders) * FLOAT,
             gradients: most(&parameters) * FLOAT * at_work,
-            optimizer: 2.0 * of_agents * FLOAT,
+            optimizer: arm.keys.train.optim.moments() as f64 * of_agents * FLOAT,
             cache: most(&cache) * FLOAT * at_work,
             activations: most(&|folder| activations(arm, folder, prompt, tensors))
                 * FLOAT
@@ -77,7 +77,7 @@ impl Memory {
             return Ok(());
         }
         bail!(
-            "the plan needs {}, {device} has {}: weights {}, Adam {}, then gradients {} and activations \
+            "the plan needs {}, {device} has {}: weights {}, optimizer {}, then gradients {} and activations \
              {} while learning, or {} while generating. A smaller train.micro_batch_size, \
              train.gradient_checkpointing, fewer agents or threads need less",
             size(needed),
@@ -96,7 +96,7 @@ impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, bytes) in [
             ("weights", self.weights),
-            ("Adam", self.optimizer),
+            ("optimizer", self.optimizer),
             ("gradients", self.gradients),
             ("KV cache", self.cache),
             ("activations", self.activations),

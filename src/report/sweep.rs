@@ -4,11 +4,12 @@ use super::{
     arms::{ArmRuns, Swept, by_value, distinct},
     curves,
     figure::{Figure, same_axis},
-    format::number,
+    format::{number, percent},
     metrics,
     panel::{Line, Panel, Scale},
     runs::Series,
-    summary::Summary,
+    stats::{Estimate, estimate},
+    summary::{Row, Summary},
     theme::{self, Pen},
 };
 
@@ -35,8 +36,44 @@ pub(super) fn markdown(summary: &Summary) -> Option<String> {
     Some(format!(
         "# Sweep: {key}\n\nMean reward per agent and round, and held-out reward of the last evaluation; in brackets the 95 % \
          interval of Student's t over seeds.\n\n| {key} | arm | seeds | own reward | training set | held-out | held-out, last |\n\
-         |---|---|--:|--:|--:|--:|--:|\n{rows}"
+         |---|---|--:|--:|--:|--:|--:|\n{rows}{}",
+        over_bases(summary, key).unwrap_or_default()
     ))
+}
+
+/// The key whose values are base models.
+const BASES: &str = "model.path";
+
+/// Where several base models were pretrained, each is one draw: the mean over bases of their means over seeds, with
+/// the interval over bases. Seeds of one base say nothing about another.
+fn over_bases(summary: &Summary, key: &str) -> Option<String> {
+    if key != BASES {
+        return None;
+    }
+    let rows = || summary.rows.iter().filter(|row| row.arm.swept.is_some());
+    let families = distinct(rows().map(|row| row.arm.family_title()));
+    let mut text = "\n**Over the base models**, each of which is one draw: means over seeds, then over bases; in brackets the 95 % \
+                    interval of Student's t over bases\n\n| arm | bases | own reward | held-out | held-out, last | gain, own reward | \
+                    gain, held-out |\n|---|--:|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for family in families {
+        let of = || rows().filter(|row| row.arm.family_title() == family);
+        let over = |number: &dyn Fn(&Row) -> Option<Estimate>| {
+            let means = of().filter_map(|row| Some(number(row)?.mean));
+            estimate(&means.collect::<Vec<_>>())
+        };
+        let [own, held_out] = [Series::Own, Series::Eval].map(|series| series as usize);
+        text += &format!(
+            "| {family} | {} | {} | {} | {} | {} | {} |\n",
+            of().count(),
+            number(over(&|row| row.mean[own]), 4),
+            number(over(&|row| row.mean[held_out]), 4),
+            number(over(&|row| row.final_eval), 4),
+            percent(over(&|row| row.gain[own])),
+            percent(over(&|row| row.gain[held_out]))
+        );
+    }
+    Some(text)
 }
 
 /// The arms of each value of a sweep.

@@ -485,7 +485,7 @@ fn what_cannot_fit_is_refused_with_the_numbers() {
         "the plan needs",
         "has 8192.0 MiB",
         "weights 9",
-        "Adam",
+        "optimizer",
         "micro_batch_size",
     ] {
         assert!(message.contains(word), "{message}");

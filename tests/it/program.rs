@@ -545,7 +545,7 @@ fn the_plan_of_an_experiment_is_printed() {
     for word in [
         "8 agents",
         "arm 8-0      150 rounds of 512 completions",
-        "Adam",
+        "optimizer",
         "memory",
         "cpu",
     ] {
