@@ -186,11 +186,20 @@ pub(super) fn first_round_at(run: &Run, level: f64) -> Option<usize> {
     (1..=run.rounds).find(|round| reward(round).is_some_and(|reward| reward >= level))
 }
 
+/// Steps with a signal of an agent before the last round, in all.
+pub(super) fn steps_before_last(run: &Run) -> Option<f64> {
+    let steps = run.signal_steps()?;
+    Some(steps[..run.rounds - 1].iter().sum())
+}
+
 /// A reward as a function of steps with a signal: its mean over the first `steps` of them, agents alike.
+///
+/// What a step brought is looked at in the next round. In its own round, a signal and a high reward come from the
+/// same completions, so that rounds with a step would seem better than they are.
 pub(super) fn mean_over_steps(run: &Run, series: Series, steps: f64) -> Option<f64> {
     let (of_round, agents) = (run.signal_steps()?, every_round(run, series)?);
     let (mut left, mut sum) = (steps, 0.0);
-    for (at, taken) in of_round.into_iter().enumerate() {
+    for (at, taken) in (1..run.rounds).zip(of_round) {
         let taken = taken.min(left);
         sum += taken * mean(agents.iter().map(|agent| agent[at]))?;
         left -= taken;
@@ -286,6 +295,27 @@ mod tests {
         assert_eq!(round_of(&[2.0, 2.0, 2.0], 4.0), Some(2));
         assert_eq!(round_of(&[2.0, 2.0, 2.0], 4.1), Some(3));
         assert_eq!(round_of(&[2.0], 3.0), None);
+    }
+
+    #[test]
+    fn what_steps_bring_is_looked_at_in_the_next_round() {
+        let run = parse_for_tests(
+            "round,agent,own_reward,train_reward,eval_reward,completions,steps,steps_without_signal
+1,0,0.9,0,0.1,8,1,0
+2,0,0.1,0,,8,1,1
+3,0,0.9,0,,8,1,0
+4,0,0.5,0,0.4,8,1,0
+",
+        );
+        // steps in rounds 1 and 3, and one in the last, after which nothing is seen
+        close(steps_before_last(&run), 2.0);
+        close(mean_over_steps(&run, Series::Own, 2.0), 0.3);
+        close(mean_over_steps(&run, Series::Own, 1.0), 0.1);
+        close(mean_over_steps(&run, Series::Eval, 2.0), 0.3);
+        assert_eq!(mean_over_steps(&run, Series::Own, 3.0), None);
+        assert_eq!(first_round_at(&run, 0.3), Some(3));
+        assert_eq!(first_round_at(&run, 0.5), None);
+        close(held_out_in(&run, 2), 0.2);
     }
 
     #[test]

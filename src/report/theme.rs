@@ -93,9 +93,19 @@ pub(super) fn other_pens() -> [Pen; 3] {
     [PENS[4], PENS[5], PENS[6]]
 }
 
-/// Pens for the values of a sweep; they repeat after the seventh.
+/// Pens for the values of a sweep or the arms of a tuning.
 pub(super) fn sweep_pens(count: usize) -> Vec<Pen> {
-    PENS.into_iter().cycle().take(count).collect()
+    let all: Vec<usize> = (0..PENS.len()).collect();
+    (0..count).map(|at| pen_of(&all, at)).collect()
+}
+
+/// Number `at` of these pens; after all have been taken they come again, each with another dash.
+fn pen_of(pens: &[usize], at: usize) -> Pen {
+    let (pen, round) = (pens[at % pens.len()], at / pens.len());
+    Pen {
+        dash: PENS[(pen + 2 * round) % PENS.len()].dash,
+        ..PENS[pen]
+    }
 }
 
 /// A pen for each arm. A mix of the paper has its own, the others have those that the paper's mixes leave; in a
@@ -105,14 +115,7 @@ pub(super) fn pens(arms: &[&Arm]) -> Vec<Pen> {
     let taken: Vec<usize> = arms.iter().filter_map(|arm| place(arm)).collect();
     let free = (PAPER_PENS..PENS.len()).chain(0..PAPER_PENS);
     let free: Vec<usize> = free.filter(|at| !taken.contains(at)).collect();
-    // after all colours have been taken they come again, each with another dash
-    let mut others = (0..).map(|at| {
-        let (color, round) = (free[at % free.len()], at / free.len());
-        Pen {
-            dash: PENS[(color + 2 * round) % PENS.len()].dash,
-            ..PENS[color]
-        }
-    });
+    let mut others = (0..).map(|at| pen_of(&free, at));
     let values = distinct(arms.iter().map(|arm| arm.swept.clone()));
     let families = distinct(arms.iter().map(|arm| arm.family_title()));
     let pen = |arm: &&Arm| {

@@ -334,7 +334,7 @@ fn controls_say_what_is_equal_and_what_the_draw_alone_gives() {
             let mut text = header.to_owned();
             for round in 1..=40 {
                 let silent = usize::from(round % period != 0);
-                let own = 0.01 * f64::from(round / period) + noise;
+                let own = 0.01 * f64::from((round - 1) / period) + noise;
                 let shadow = 1.5 * own;
                 text += &format!(
                     "{round},8,{own},{own},{own},{completions},1,{silent},0.5,0.5,{shadow},8\n"
@@ -368,7 +368,7 @@ fn controls_say_what_is_equal_and_what_the_draw_alone_gives() {
         "{claims}"
     );
     assert!(
-        text("horizons.md").contains("| 4 / 4 | 3 of 3 | 20.0 [20.0, 20.0] | 5120 [5120, 5120] |")
+        text("horizons.md").contains("| 4 / 4 | 3 of 3 | 21.0 [21.0, 21.0] | 5376 [5376, 5376] |")
     );
     assert!(text("selection-only.md").contains("| 4 / 4, first | +50.0 %"));
     assert!(

@@ -85,7 +85,7 @@ impl<'a> Pair<'a> {
 fn equal_steps(pairs: &[Pair<'_>]) -> Claim {
     let finding = |pair: &Pair<'_>, series: Series| {
         let gain = pair.paired(&|run, base| {
-            let total = |run: &Run| Some(run.signal_steps()?.iter().sum::<f64>());
+            let total = metrics::steps_before_last;
             let steps = total(run)?.min(total(base)?) * (1.0 - 1e-9);
             let mean = |run| metrics::mean_over_steps(run, series, steps);
             metrics::percent_over(mean(run)?, mean(base)?)
@@ -95,7 +95,7 @@ fn equal_steps(pairs: &[Pair<'_>]) -> Claim {
     let of_pair = |pair| [Series::Own, Series::Eval].map(|series| finding(pair, series));
     Claim {
         says: "At equal steps with a signal, sharing is ahead".to_owned(),
-        quantity: "gain of the reward as a function of steps, averaged over as many as both took",
+        quantity: "gain of the reward as a function of steps, that of the round after each, averaged over as many as both took",
         findings: pairs.iter().flat_map(of_pair).flatten().collect(),
         note: "",
         code: (file!(), line!()),
