@@ -103,7 +103,7 @@ fn levels(arms: &[ArmRuns]) -> String {
         let rounds = arrived.iter().map(|(_, round)| *round as f64);
         let completions = arrived
             .iter()
-            .map(|(run, round)| run.completions_of[..*round].iter().sum::<f64>());
+            .map(|(run, round)| run.completions_of[..*round - 1].iter().sum::<f64>());
         text += &format!(
             "| {} | {} of {} | {} | {} |\n",
             arm.arm.title(),

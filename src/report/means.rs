@@ -23,6 +23,9 @@ const KEPT: [&str; 12] = [
     "right_in_tags_frac",
     "completions",
 ];
+/// Columns of the highest reward of an agent, which a mean does not tell.
+pub(super) const OWN_PEAK: &str = "own_peak";
+pub(super) const TRAIN_PEAK: &str = "train_peak";
 /// What the names of the columns of shadow draws begin with.
 pub(super) const SHADOW: &str = "shadow_";
 /// Significant digits.
@@ -51,17 +54,20 @@ fn means(text: &str) -> Result<Vec<u8>> {
     let columns: Vec<usize> = (0..header.len()).filter(|&at| kept(&&header[at])).collect();
     let mut writer = csv::Writer::from_writer(Vec::new());
     let names = columns.iter().map(|&at| &header[at]);
-    writer.write_record(["round", "agents"].into_iter().chain(names))?;
+    let column = |name: &str| header.iter().position(|other| other == name);
+    let peaks = [column("own_reward"), column("train_reward")];
+    let first = ["round", "agents", OWN_PEAK, TRAIN_PEAK];
+    writer.write_record(first.into_iter().chain(names))?;
     let mut rows: Vec<csv::StringRecord> = Vec::new();
     for record in reader.records() {
         let record = record?;
         if rows.last().is_some_and(|last| last[0] != record[0]) {
-            write_round(&mut writer, &rows, &columns)?;
+            write_round(&mut writer, &rows, &columns, peaks)?;
             rows.clear();
         }
         rows.push(record);
     }
-    write_round(&mut writer, &rows, &columns)?;
+    write_round(&mut writer, &rows, &columns, peaks)?;
     Ok(writer.into_inner()?)
 }
 
@@ -70,19 +76,26 @@ fn write_round(
     writer: &mut csv::Writer<Vec<u8>>,
     rows: &[csv::StringRecord],
     columns: &[usize],
+    peaks: [Option<usize>; 2],
 ) -> Result<()> {
     let Some(first) = rows.first() else {
         return Ok(());
     };
-    let mean = |&column: &usize| {
-        let numbers = rows
-            .iter()
-            .filter_map(|row| row[column].parse::<f64>().ok());
-        super::stats::mean(numbers).map_or(String::new(), short)
+    let numbers = |column: usize| {
+        let cells = rows.iter().map(move |row| row[column].parse::<f64>());
+        cells.filter_map(Result::ok)
     };
-    let cells = columns.iter().map(mean);
+    let mean = |&column: &usize| {
+        let mean = super::stats::mean(numbers(column));
+        mean.map_or(String::new(), short)
+    };
+    let peak = |column: Option<usize>| {
+        let highest = column.and_then(|column| numbers(column).reduce(f64::max));
+        highest.map_or(String::new(), short)
+    };
     let names = [first[0].to_owned(), rows.len().to_string()];
-    Ok(writer.write_record(names.into_iter().chain(cells))?)
+    let cells = names.into_iter().chain(peaks.map(peak));
+    Ok(writer.write_record(cells.chain(columns.iter().map(mean)))?)
 }
 
 /// A number to five significant digits.
@@ -103,7 +116,8 @@ mod tests {
                     1,0,0.1,5,,0.25\n1,1,0.2,5,0.5,0.75\n2,0,0.123456,5,,\n2,1,0.123456,5,,\n";
         assert_eq!(
             String::from_utf8(means(text).unwrap()).unwrap(),
-            "round,agents,own_reward,eval_reward,shadow_4-4_first\n1,2,0.15,0.5,0.5\n2,2,0.12346,,\n"
+            "round,agents,own_peak,train_peak,own_reward,eval_reward,shadow_4-4_first\n\
+             1,2,0.2,,0.15,0.5,0.5\n2,2,0.12346,,0.12346,,\n"
         );
         assert!(means("a,b\n1,2\n").is_err());
     }

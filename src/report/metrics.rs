@@ -3,6 +3,7 @@
 //! Definitions only. Which runs are put together, and how, is for `summary`.
 
 use super::{
+    means::{OWN_PEAK, TRAIN_PEAK},
     runs::{Run, Series},
     stats::{mean, mean_rows, moving_average, trend},
 };
@@ -145,12 +146,13 @@ pub(super) fn largest_drop(run: &Run, series: Series) -> Option<f64> {
 
 /// The highest reward of an agent in a round.
 pub(super) fn peak(run: &Run, series: Series) -> Option<f64> {
-    run.reward(series)
-        .iter()
-        .flatten()
-        .copied()
-        .flatten()
-        .reduce(f64::max)
+    let kept = match series {
+        Series::Own => run.column(OWN_PEAK),
+        Series::Train => run.column(TRAIN_PEAK),
+        Series::Eval => None,
+    };
+    let rewards = kept.unwrap_or(run.reward(series)).iter().flatten();
+    rewards.copied().flatten().reduce(f64::max)
 }
 
 /// The round, counted from 1, in which the costs of the rounds first add up to `spent`; none when the run is over before.
@@ -165,7 +167,8 @@ pub(super) fn round_of(cost: &[f64], spent: f64) -> Option<usize> {
 
 /// The held-out reward, the mean over agents, in that round.
 pub(super) fn held_out_after(run: &Run, cost: &[f64], spent: f64) -> Option<f64> {
-    held_out_in(run, round_of(cost, spent)?)
+    // a round is evaluated before it generates: what was spent in it shows in the next
+    held_out_in(run, (round_of(cost, spent)? + 1).min(run.rounds))
 }
 
 /// The held-out reward in a round, the mean over agents.

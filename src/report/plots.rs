@@ -41,10 +41,10 @@ pub(super) fn write(
 ) -> Result<()> {
     let plots = Plots::new(arms, summary);
     plots.cumulative().write(&dir.join("cumulative.png"))?;
-    plots.smoothed().write(&dir.join("smoothed.png"))?;
-    plots.raw().write(&dir.join("raw.png"))?;
     plots.selection().write(&dir.join("selection.png"))?;
     let others = [
+        ("smoothed.png", plots.smoothed()),
+        ("raw.png", plots.raw()),
         ("tasks.png", plots.tasks()),
         ("costs.png", plots.costs()),
         ("form.png", plots.form()),
@@ -79,6 +79,12 @@ impl<'a> Plots<'a> {
             seeds: (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0)),
             summary,
         }
+    }
+
+    /// False where runs are kept as means over agents: they have nothing to show of each.
+    fn agents_known(&self) -> bool {
+        let mut runs = self.arms.iter().flat_map(|(arm, _)| &arm.runs);
+        runs.all(|run| !run.in_short)
     }
 
     fn cumulative(&self) -> Figure {
@@ -124,7 +130,10 @@ impl<'a> Plots<'a> {
         }
     }
 
-    fn smoothed(&self) -> Figure {
+    fn smoothed(&self) -> Option<Figure> {
+        if !self.agents_known() {
+            return None;
+        }
         let window = metrics::window(self.rounds);
         let panels = [Series::Own, Series::Train].map(|series| {
             let lines =
@@ -132,7 +141,7 @@ impl<'a> Plots<'a> {
             self.panel(series.title(), lines)
         });
         let panels = same_axis(panels.into());
-        Figure {
+        Some(Figure {
             title: format!("Smoothed reward of {}", self.swarm()),
             subtitle: format!("{}; band: min to max over agents", self.averages(window)),
             legend_head: self.legend_head(),
@@ -141,10 +150,13 @@ impl<'a> Plots<'a> {
             panels,
             columns: 2,
             height: 820.0,
-        }
+        })
     }
 
-    fn raw(&self) -> Figure {
+    fn raw(&self) -> Option<Figure> {
+        if !self.agents_known() {
+            return None;
+        }
         let panel = |(arm, pen): &(&ArmRuns, Pen)| {
             let run = arm.grown()[0];
             let agents = run.reward(Series::Own).iter().enumerate();
@@ -176,7 +188,7 @@ impl<'a> Plots<'a> {
         };
         let panels = same_axis(self.arms.iter().map(panel).collect());
         let columns = columns(panels.len());
-        Figure {
+        Some(Figure {
             title: format!("Own reward of each agent, {}", self.swarm()),
             subtitle: "Mean reward of the completions of one round; one line per agent, dark to pale; first seed"
                 .to_owned(),
@@ -186,7 +198,7 @@ impl<'a> Plots<'a> {
             height: if columns == 1 { 800.0 } else { 560.0 },
             panels,
             columns,
-        }
+        })
     }
 
     /// None where the runs are kept without their tasks.

@@ -15,7 +15,9 @@ use super::{
 use crate::results_layout::{MEANS, ROUNDS, TIMINGS};
 
 /// Columns that are read where they are there, besides those of shadow draws.
-const OTHERS: [&str; 4] = [
+const OTHERS: [&str; 6] = [
+    "own_peak",
+    "train_peak",
     "steps",
     "steps_without_signal",
     "tagged_frac",
@@ -195,7 +197,7 @@ fn parse(text: &str, seed: u64) -> Result<Option<Run>> {
     let mut rows: Vec<Row> = rows.collect::<Result<Vec<_>>>()?.concat();
     drop_cut_off_round(&mut rows);
     (!rows.is_empty())
-        .then(|| assemble(&rows, seed, columns.names()))
+        .then(|| assemble(&rows, seed, &columns))
         .transpose()
 }
 
@@ -229,7 +231,8 @@ fn drop_cut_off_round(rows: &mut Vec<Row>) {
 }
 
 /// Rows into grids, each row in its place and no place twice.
-fn assemble(rows: &[Row], seed: u64, (tasks, others): (Vec<String>, Vec<String>)) -> Result<Run> {
+fn assemble(rows: &[Row], seed: u64, columns: &Columns) -> Result<Run> {
+    let (tasks, others) = columns.names();
     check_places(rows)?;
     let agents = rows.iter().map(|row| row.agent + 1).max().unwrap_or(0);
     let rounds = rows.iter().map(|row| row.round).max().unwrap_or(0);
@@ -260,6 +263,7 @@ fn assemble(rows: &[Row], seed: u64, (tasks, others): (Vec<String>, Vec<String>)
         completions: completions_of.iter().sum(),
         completions_of,
         seconds_of: None,
+        in_short: columns.mean,
         tasks,
         rewards: <[Grid; 3]>::try_from(grids).unwrap_or_default(),
         others: others.into_iter().zip(other_grids).collect(),

@@ -47,6 +47,8 @@ pub(super) struct Run {
     pub(super) seconds_of: Option<Vec<f64>>,
     /// Own reward of each task, in the order of the columns.
     pub(super) tasks: Vec<(String, Grid)>,
+    /// Whether it is kept as means over agents.
+    pub(super) in_short: bool,
     pub(super) rewards: [Grid; 3],
     /// Columns that not every file has.
     pub(super) others: Vec<(String, Grid)>,

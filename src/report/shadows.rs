@@ -16,6 +16,9 @@ use super::{
     theme::{self, Pen},
 };
 
+/// The rule of the draw that the paper has.
+const PAPERS: &str = "nonzero-advantage";
+
 /// A mix and a rule of the draw.
 pub(super) struct Shadow {
     column: String,
@@ -44,9 +47,22 @@ impl Shadow {
         format!("{}, {}", self.mix, self.selection)
     }
 
+    /// The paper's gain of this mix, by its rule.
+    fn printed(&self) -> Option<f64> {
+        let paper = paper::numbers(self.mix).filter(|_| self.is_the_papers());
+        paper.and_then(|paper| paper.gain)
+    }
+
+    /// Whether it is drawn by the rule of the paper.
+    pub(super) fn is_the_papers(&self) -> bool {
+        self.selection == PAPERS
+    }
+
     /// By how many percent the training set of the shadow pays more than the own rollouts of the same run: the
     /// mean of what would have been in it or, with `slots`, as if places that stay empty paid nothing.
+    /// None where the arm has fewer own rollouts than the shadow wants: too large a part would be drawn.
     pub(super) fn gain(&self, arm: &ArmRuns, slots: bool) -> Option<Estimate> {
+        let enough = arm.arm.mix.is_none_or(|mix| mix.local >= self.mix.local);
         let of_run = |run: &&Run| {
             let groups = run.column(&format!("{}{GROUPS}", self.column))?;
             let places = (self.mix.local + self.mix.external) as f64;
@@ -64,7 +80,10 @@ impl Shadow {
             let own = metrics::cumulative(run, Series::Own, run.rounds)?;
             metrics::percent_over(counted.sum(), own)
         };
-        estimate(&arm.grown().iter().filter_map(of_run).collect::<Vec<_>>())
+        let runs = arm.grown().into_iter().filter(|_| enough);
+        // the means of a round do not say which agent's places were empty
+        let runs = runs.filter(|run| !slots || !run.in_short);
+        estimate(&runs.filter_map(|run| of_run(&run)).collect::<Vec<_>>())
     }
 }
 
@@ -81,9 +100,8 @@ fn real(arm: &ArmRuns, arms: &[ArmRuns], series: Series) -> Option<Estimate> {
 
 /// The real gains of the arm that a shadow imitates: of its training set and of own reward.
 fn reals(shadow: &Shadow, arms: &[ArmRuns]) -> [Option<Estimate>; 2] {
-    let arm = arms
-        .iter()
-        .find(|arm| arm.arm.named_mix() == Some(shadow.mix));
+    let same = |arm: &&ArmRuns| arm.arm.named_mix() == Some(shadow.mix) && shadow.is_the_papers();
+    let arm = arms.iter().find(same);
     [Series::Train, Series::Own].map(|series| real(arm?, arms, series))
 }
 
@@ -107,15 +125,9 @@ pub(super) fn markdown(arms: &[ArmRuns]) -> Option<String> {
     for shadow in &shadows {
         let cells = arms.iter().map(|arm| {
             let [mean, slots] = [false, true].map(|slots| percent(shadow.gain(arm, slots)));
-            // with fewer own rollouts than the shadow wants, places are empty for another reason
-            let fills = arm.arm.mix.is_none_or(|mix| mix.local >= shadow.mix.local);
-            if fills {
-                format!("{mean} / {slots}")
-            } else {
-                mean
-            }
+            format!("{mean} / {slots}")
         });
-        let printed = paper::numbers(shadow.mix).and_then(|paper| paper.gain);
+        let printed = shadow.printed();
         let printed = printed.map_or(NONE.to_owned(), |gain| format!("{gain:+.1} %"));
         let reals = reals(shadow, arms).map(percent);
         let cells: Vec<String> = cells.chain(reals).chain([printed]).collect();
@@ -148,7 +160,7 @@ pub(super) fn figure(arms: &[ArmRuns]) -> Option<Figure> {
         let mut bars: Vec<Option<Estimate>> =
             arms.iter().map(|arm| shadow.gain(arm, false)).collect();
         bars.extend(reals(shadow, arms));
-        let printed = paper::numbers(shadow.mix).and_then(|paper| paper.gain);
+        let printed = shadow.printed();
         bars.push(printed.map(|mean| Estimate {
             mean,
             interval: None,

@@ -114,7 +114,7 @@ fn section(claim: &Claim, theirs: Option<&Claim>, control: Control) -> String {
             let mut findings = theirs.findings.iter();
             findings.find(|other| other.series == finding.series)
         });
-        let verdict = verdict(finding.holds, same.and_then(|same| same.holds), control);
+        let verdict = verdict(finding.holds, same.map(|same| same.holds), control);
         text += &format!(
             "| {} | {} | {verdict} |\n",
             finding.series, finding.measured
@@ -128,16 +128,16 @@ fn section(claim: &Claim, theirs: Option<&Claim>, control: Control) -> String {
     text
 }
 
-/// In words, from what was found here and in the control.
-fn verdict(holds: Option<bool>, there: Option<bool>, control: Control) -> &'static str {
+/// In words, from what was found here and, where it was looked at there, in the control.
+fn verdict(holds: Option<bool>, there: Option<Option<bool>>, control: Control) -> &'static str {
     match (holds, there, control) {
         (None, ..) => "undecided",
         (Some(false), ..) => "**does not hold**",
-        (Some(true), Some(true), _) => {
-            "holds, and in the control too: shows nothing about learning"
-        }
-        (Some(true), _, Control::Missing) => "holds; no control to compare with",
-        (Some(true), ..) => "**holds**, and not in the control",
+        (_, Some(Some(true)), _) => "holds, and in the control too: shows nothing about learning",
+        (_, _, Control::Missing) => "holds; no control to compare with",
+        (_, Some(Some(false)), _) => "**holds**, and not in the control",
+        (_, Some(None), _) => "**holds**; undecided in the control",
+        (_, None, _) => "holds; the control has no such arms",
     }
 }
 
@@ -147,13 +147,23 @@ mod tests {
 
     #[test]
     fn what_holds_without_learning_is_never_a_bare_holds() {
-        let bare = |control| verdict(Some(true), Some(true), control);
+        let bare = |control| verdict(Some(true), Some(Some(true)), control);
         assert_eq!(bare(Control::Itself), bare(Control::Beside));
         assert!(bare(Control::Itself).ends_with("nothing about learning"));
-        let beside = verdict(Some(true), None, Control::Beside);
-        assert_eq!(beside, "**holds**, and not in the control");
+        let beside = |there| verdict(Some(true), there, Control::Beside);
+        assert_eq!(
+            [Some(Some(false)), Some(None), None].map(beside),
+            [
+                "**holds**, and not in the control",
+                "**holds**; undecided in the control",
+                "holds; the control has no such arms"
+            ]
+        );
         let alone = verdict(Some(true), None, Control::Missing);
         assert_eq!(alone, "holds; no control to compare with");
-        assert_eq!(verdict(None, Some(true), Control::Beside), "undecided");
+        assert_eq!(
+            verdict(None, Some(Some(true)), Control::Beside),
+            "undecided"
+        );
     }
 }

@@ -6,7 +6,7 @@ use crate::report::{
     format::{number, percent},
     metrics, paper,
     runs::{Run, Series},
-    shadows,
+    shadows::{self, Shadow},
     stats::{Estimate, estimate},
 };
 
@@ -131,6 +131,8 @@ fn replay(arms: &[ArmRuns]) -> Vec<Claim> {
                     && arm.replay_rounds == rounds
                     && arm.mix == base.mix
                     && arm.tuned == base.tuned
+                    && (arm.tuned || arm.learning_rate == base.learning_rate)
+                    && arm.swept == base.swept
             })
         };
         let says = [
@@ -159,13 +161,15 @@ fn selection_alone(arms: &[ArmRuns]) -> Option<Claim> {
     let of_mix = |mix| arms.iter().find(|arm| arm.arm.named_mix() == Some(mix));
     let base = of_mix(paper::MIXES[0])?;
     let mut findings = Vec::new();
-    for shadow in shadows::all(arms) {
+    for shadow in shadows::all(arms).into_iter().filter(Shadow::is_the_papers) {
         let printed = paper::numbers(shadow.mix).and_then(|paper| paper.gain);
         let Some(printed) = printed else { continue };
         for slots in [false, true] {
             let gain = shadow.gain(base, slots);
+            // an interval around the paper's number speaks for it where it is narrow
+            let narrow = |[low, high]: [f64; 2]| high - low < printed;
             let reaches = gain.and_then(|gain| match gain.beyond(printed) {
-                None => gain.interval.map(|_| true),
+                None => gain.interval.filter(|ends| narrow(*ends)).map(|_| true),
                 beyond => beyond,
             });
             let how = if slots {
