@@ -339,7 +339,7 @@ mod tests {
             None,
             "too few rounds for a trend"
         );
-        close(held_out_after(&run, &run.completions_of, 16.0), 0.5);
+        close(held_out_after(&run, &run.completions_of, 16.0), 0.2);
         assert_eq!(held_out_after(&run, &run.completions_of, 100.0), None);
     }
 

@@ -326,7 +326,7 @@ fn base_models_are_a_random_effect() {
 fn controls_say_what_is_equal_and_what_the_draw_alone_gives() {
     let dir = tempfile::tempdir().unwrap();
     let header = "round,agents,own_reward,train_reward,eval_reward,completions,steps,steps_without_signal,\
-                  tagged_frac,right_in_tags_frac,shadow_4-4_first,shadow_4-4_first_groups\n";
+                  tagged_frac,right_in_tags_frac,shadow_4-4_nonzero-advantage,shadow_4-4_nonzero-advantage_groups\n";
     // 8-0 has a signal in every other round; per step with a signal both learn alike
     for seed in 1..=3 {
         let noise = 0.0001 * seed as f64;
@@ -358,7 +358,7 @@ fn controls_say_what_is_equal_and_what_the_draw_alone_gives() {
         "**Sharing gathers more than replaying one's own past**",
         "| 4 / 4 over self-replay, own reward |",
         "| 4 / 4 over 8 / 0, held-out then |",
-        "| 4 / 4, first, of what was drawn | +50.0 % [+50.0, +50.0]; the paper prints +94.6 % | **does not hold** |",
+        "| 4 / 4, nonzero-advantage, of what was drawn | +50.0 % [+50.0, +50.0]; the paper prints +94.6 % | **does not hold** |",
     ] {
         assert!(claims.contains(wanted), "{wanted}: {claims}");
     }
@@ -368,9 +368,9 @@ fn controls_say_what_is_equal_and_what_the_draw_alone_gives() {
         "{claims}"
     );
     assert!(
-        text("horizons.md").contains("| 4 / 4 | 3 of 3 | 21.0 [21.0, 21.0] | 5376 [5376, 5376] |")
+        text("horizons.md").contains("| 4 / 4 | 3 of 3 | 21.0 [21.0, 21.0] | 5120 [5120, 5120] |")
     );
-    assert!(text("selection-only.md").contains("| 4 / 4, first | +50.0 %"));
+    assert!(text("selection-only.md").contains("| 4 / 4, nonzero-advantage | +50.0 %"));
     assert!(
         text("table.md").contains("| 8 / 0 | 3 |") && text("table.md").contains("| 40.0 | 20.0 |")
     );
