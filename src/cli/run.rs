@@ -61,6 +61,8 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let ending = match experiment::tune(&experiment, &results, options, &mut console)? {
         Tuned::Complete(experiment) => {
             results.put_arms(&experiment)?;
+            // a tuned key may have chosen other models
+            let models = Models::open(&experiment)?;
             experiment::run(&experiment, &models, &results, options, &mut console)
         }
         Tuned::Stopped => Ok(Ending::Stopped),

@@ -1,7 +1,7 @@
 //! `sapo status`: how far the runs of a results folder have come.
 
 use crate::experiment::Experiment;
-use crate::results_layout::{EXPERIMENT, ROUNDS, TIMINGS, beside, run_folder};
+use crate::results_layout::{EXPERIMENT, MEANS, ROUNDS, TIMINGS, beside, run_folder};
 use anyhow::Result;
 use comfy_table::{Table, presets};
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ fn text(run: &Path, name: &str) -> Option<String> {
 /// The mean over the agents of each column in the last round that is whole; of the held-out reward,
 /// in the last round that has one.
 fn last_round(run: &Path) -> HashMap<String, f64> {
-    let Some(text) = text(run, ROUNDS) else {
+    let Some(text) = text(run, ROUNDS).or_else(|| text(run, MEANS)) else {
         return HashMap::new();
     };
     let mut reader = csv::Reader::from_reader(text.as_bytes());

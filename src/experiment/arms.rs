@@ -104,6 +104,14 @@ impl Experiment {
 
     fn new(file: ExperimentFile, table: &Table, overrides: &[String]) -> Result<Self> {
         file.validate_tuning().map_err(|problem| anyhow!(problem))?;
+        if let Some(tune) = &file.tune {
+            let overridden = overrides.iter().any(|text| sets(text, &tune.key));
+            ensure!(
+                !overridden,
+                "{} is tuned, and cannot be set as well",
+                tune.key
+            );
+        }
         let mut drafts = named(&file)?;
         if let Some(sweep) = &file.sweep {
             drafts = multiplied(&drafts, sweep, overrides)?;
@@ -272,8 +280,7 @@ fn multiplied(drafts: &[Draft], sweep: &SweepTable, overrides: &[String]) -> Res
         !COMMON.contains(&top) && top != "mix",
         "sweep.key: found {key}, expected a key that arms can differ in"
     );
-    let sets = |text: &String| text.split('=').next().is_some_and(|set| set.trim() == key);
-    let overridden = overrides.iter().any(sets);
+    let overridden = overrides.iter().any(|text| sets(text, key));
     ensure!(!overridden, "{key} is swept, and cannot be set as well");
     let short = key.rsplit('.').next().unwrap_or(key);
     let labels: Vec<String> = values.iter().map(label).collect();
@@ -293,6 +300,11 @@ fn multiplied(drafts: &[Draft], sweep: &SweepTable, overrides: &[String]) -> Res
         }
     }
     Ok(all)
+}
+
+/// Whether an override sets a key.
+fn sets(text: &str, key: &str) -> bool {
+    text.split('=').next().is_some_and(|set| set.trim() == key)
 }
 
 /// A value as a part of a name: numbers in their shortest form, whichever way they were written.

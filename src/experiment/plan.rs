@@ -7,6 +7,7 @@ use super::models::{Models, max_prompt_length};
 use super::resolved::Resolved;
 use crate::kernels::activation_tensors;
 use crate::member::ModelFolder;
+use crate::swarm::DrawFrom;
 use anyhow::{Context, Result, ensure};
 use std::fmt;
 use std::sync::Arc;
@@ -97,7 +98,8 @@ impl Work {
     fn of(arm: &Arm) -> Self {
         let (keys, balance) = (&arm.resolved.keys, arm.resolved.balance());
         let agents = keys.swarm.agents;
-        let alone = balance.local() == 0 || agents == 1;
+        let replays = keys.swarm.draw_from == DrawFrom::Itself;
+        let alone = balance.local() == 0 || (agents == 1 && !replays);
         Self {
             name: arm.name.clone(),
             rounds: keys.rounds,

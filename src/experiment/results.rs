@@ -55,7 +55,9 @@ impl Results {
         let lock = lock(dir)?;
         clean(dir)?;
         put(&file, experiment.to_toml()?.as_bytes())?;
-        put(&dir.join(ARMS), &experiment.arms_csv()?)?;
+        if experiment.file.tune.is_none() {
+            put(&dir.join(ARMS), &experiment.arms_csv()?)?;
+        }
         Ok(Self {
             dir: dir.to_owned(),
             _lock: lock,
@@ -213,10 +215,6 @@ impl RunFiles {
     pub fn create(run: &Path, columns: &Columns) -> Result<Self> {
         fs::create_dir_all(run).with_context(|| format!("{}: cannot be made", run.display()))?;
         clean(run)?;
-        match fs::remove_file(run.join(MEANS)) {
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            removed => removed.with_context(|| format!("{}: cannot be cleaned", run.display()))?,
-        }
         commit_note::forget(run)?;
         commit_note::add(run)?;
         let mut rounds = CsvFile::create(run, ROUNDS)?;

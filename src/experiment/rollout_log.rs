@@ -116,7 +116,8 @@ impl RolloutLog {
         };
         let (own, train) = (mean(|r| r.own_reward), mean(|r| r.train_reward));
         let (eval, loss) = (mean(|r| r.eval_reward), mean(|r| r.loss));
-        let learned = records.iter().filter(|record| record.steps > 0).count();
+        let learns = |record: &&RoundRecord| record.steps > record.steps_without_signal;
+        let learned = records.iter().filter(learns).count();
         let bad = match records.iter().map(|record| record.bad_updates).sum() {
             0 => String::new(),
             bad => format!("  {bad} updates left out, not finite"),

@@ -16,6 +16,7 @@ use crate::rollout::mean;
 use crate::seed::Seed;
 use crate::swarm::{Phase, RoundRecord, Swarm, Workers};
 use anyhow::{Context, Result};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -176,9 +177,7 @@ impl Runs<'_> {
             if last {
                 export(keys.model.save, &swarm, run.dir)?;
                 files.finish()?;
-                if means {
-                    write_means(run.dir)?;
-                }
+                keep_means(means, run.dir)?;
             }
             if table.every > 0 && (last || stop || round.is_multiple_of(table.every)) {
                 checkpoints.save(round, &swarm, files.sync()?, &bad.0)?;
@@ -249,6 +248,17 @@ fn resume(
     watcher.note(format!("{dir}: goes on after round {start}{cut}"));
     found.restore(swarm)?;
     RunFiles::resume(run.dir, swarm.columns(), &found.csv)
+}
+
+/// Puts the means of a finished run in the place of those that lie there, or removes them.
+fn keep_means(wanted: bool, run: &Path) -> Result<()> {
+    if wanted {
+        return write_means(run);
+    }
+    match std::fs::remove_file(run.join(MEANS)) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed.with_context(|| format!("{}: cannot be cleaned", run.display())),
+    }
 }
 
 /// Writes the model of every agent, where the experiment wants them.

@@ -3,16 +3,17 @@
 //! The tuning is an experiment by itself, a sweep over the values, in the folder `tuning` of the
 //! results; what it found stands in `tuning.csv` beside them.
 
-use super::arms::{Experiment, label};
+use super::arms::{Arm, Experiment, label};
 use super::config::Criterion;
 use super::models::Models;
 use super::results::Results;
 use super::run::{Ending, RunOptions, run};
+use super::run_checks::RunFailed;
 use super::toml_file;
 use super::watcher::Watcher;
-use crate::report;
+use crate::report::{self, Tuning};
 use crate::results_layout::TUNING;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -50,7 +51,15 @@ impl Experiment {
             ("values".to_owned(), tune.values.clone().into()),
         ]);
         table.insert("sweep".to_owned(), sweep.into());
-        Self::from_table(&table).context("tune").map(Some)
+        let tuning = Self::from_table(&table).context("tune")?;
+        for Arm { name, resolved, .. } in &tuning.arms {
+            let every = resolved.keys.eval.every;
+            ensure!(
+                every > 0,
+                "arm {name}: eval.every: found 0, expected at least 1: tuning needs held-out rewards"
+            );
+        }
+        Ok(Some(tuning))
     }
 
     /// The same experiment with the values that the tuning in a results folder has chosen; none where it
@@ -151,21 +160,28 @@ pub fn tune(
     let arms = experiment.arms_as_tables()?;
     let arms = arms.iter().filter(|arm| !states(arm, &tune.key));
     let names = arms.filter_map(|arm| arm.get("name")?.as_str().map(str::to_owned));
-    let families: Vec<String> = names.collect();
-    let values: Vec<String> = tune.values.iter().map(label).collect();
-    if !report::is_tuned(results.dir(), &families, &values, &tune.seeds)? {
+    let plan = Tuning {
+        key: tune.key.clone(),
+        arms: names.collect(),
+        values: tune.values.iter().map(label).collect(),
+        seeds: tune.seeds.clone(),
+    };
+    if !plan.is_done(results.dir())? {
         let folder = results.dir().join(TUNING);
         let inner = Results::open(&folder, &tuning, false)?;
         let models = Models::open(&tuning)?;
-        if run(&tuning, &models, &inner, options, watcher)? == Ending::Stopped {
-            return Ok(Tuned::Stopped);
+        match run(&tuning, &models, &inner, options, watcher) {
+            Ok(Ending::Stopped) => return Ok(Tuned::Stopped),
+            Ok(Ending::Complete) => {}
+            // a value that diverges is the worst of all, and is told of
+            Err(error) if error.is::<RunFailed>() => {}
+            Err(error) => return Err(error),
         }
         let equal_completions = tune.criterion == Criterion::HeldOutAtEqualCompletions;
-        report::write(inner.dir())?;
-        report::gather(results.dir(), equal_completions)?;
+        plan.gather(results.dir(), equal_completions)?;
     }
     for choice in report::choices(results.dir())? {
-        if families.contains(&choice.arm) {
+        if plan.arms.contains(&choice.arm) {
             watcher.note(choice.to_string());
         }
     }

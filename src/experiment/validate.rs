@@ -88,6 +88,10 @@ impl ExperimentFile {
         check(alone, "tune", "it beside sweep", "one of the two")?;
         distinct("tune.values", &tune.values)?;
         distinct("tune.seeds", &tune.seeds)?;
+        let numbers: Option<Vec<f64>> = tune.values.iter().map(number).collect();
+        let ascending = numbers.is_none_or(|numbers| numbers.is_sorted());
+        let expected = "numbers in ascending order";
+        check(ascending, "tune.values", "another order", expected)?;
         let reported = tune.seeds.iter().find(|seed| self.seeds.contains(seed));
         let found = reported.map_or(0, |seed| *seed);
         let expected = "seeds that are not those of the results";
@@ -131,6 +135,13 @@ impl ExperimentFile {
             "0 to 1",
         )
     }
+}
+
+/// A TOML value as a number, if it is one.
+fn number(value: &toml::Value) -> Option<f64> {
+    value
+        .as_float()
+        .or_else(|| value.as_integer().map(|n| n as f64))
 }
 
 /// # Errors

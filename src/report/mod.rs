@@ -45,7 +45,7 @@ pub use self::{
     means::write_means,
     scaling::scaling,
     summary::Summary,
-    tuning::{Choice, Edge, choices, gather, is_tuned},
+    tuning::{Choice, Edge, Tuning, choices},
 };
 
 /// What [`write()`] makes in a folder. Where there is something to show in them, also `timings.md`, `tasks.png`,

@@ -14,6 +14,7 @@ use super::{
     metrics,
     output::write_file,
     panel::{Line as Stroke, Panel, Scale},
+    runs::Run,
     stats::{Estimate, estimate},
     theme,
 };
@@ -76,62 +77,102 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Whether the tuning of these arms with these values and seeds is done.
-///
-/// # Errors
-/// When there is a `tuning.csv` that cannot be understood.
-pub fn is_tuned(dir: &Path, arms: &[String], values: &[String], seeds: &[u64]) -> Result<bool> {
-    let lines = read(dir)?;
-    let has = |arm: &String, value: &String, seed: &u64| {
-        let same = |line: &Line| line.arm == *arm && line.value == *value && line.seed == *seed;
-        lines.iter().any(same)
-    };
-    let values = |arm| {
-        values
-            .iter()
-            .all(move |value| seeds.iter().all(|seed| has(arm, value, seed)))
-    };
-    Ok(arms.iter().all(values))
+/// What a tuning consists of: a key, and every arm with every value and seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuning {
+    /// The key.
+    pub key: String,
+    /// The arms.
+    pub arms: Vec<String>,
+    /// The values, as they stand in names of arms.
+    pub values: Vec<String>,
+    /// The seeds.
+    pub seeds: Vec<u64>,
 }
 
-/// Writes `tuning.csv` from the runs of the tuning: held-out reward in their last round or, at equal
-/// completions, when the cheapest of them is over.
-///
-/// # Errors
-/// When the runs cannot be read or the file cannot be written.
-pub fn gather(dir: &Path, equal_completions: bool) -> Result<()> {
-    let arms = arms::read(&dir.join(TUNING))?;
-    let totals = arms
-        .iter()
-        .flat_map(|arm| &arm.runs)
-        .map(|run| run.completions);
-    let budget = totals.fold(f64::INFINITY, f64::min);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for ArmRuns { arm, runs } in &arms {
-        let Some(swept) = &arm.swept else { continue };
-        for run in runs {
-            let spent = if equal_completions {
-                budget
-            } else {
-                run.completions
+impl Tuning {
+    /// Arm, value and seed of each of its runs, value after value.
+    fn runs(&self) -> impl Iterator<Item = (&String, &String, u64)> {
+        let of_arm = move |value, arm| self.seeds.iter().map(move |&seed| (arm, value, seed));
+        let of_value = move |value| self.arms.iter().flat_map(move |arm| of_arm(value, arm));
+        self.values.iter().flat_map(of_value)
+    }
+
+    /// Whether a results folder has all of it.
+    ///
+    /// # Errors
+    /// When there is a `tuning.csv` that cannot be understood.
+    pub fn is_done(&self, dir: &Path) -> Result<bool> {
+        let lines = read(dir)?;
+        let is_there = |(arm, value, seed): (&String, &String, u64)| {
+            let same = |line: &Line| line.arm == *arm && line.value == *value && line.seed == seed;
+            lines.iter().any(same)
+        };
+        Ok(self.runs().all(is_there))
+    }
+
+    /// Writes `tuning.csv` from the runs of the tuning: held-out reward in their last round or, at equal
+    /// completions, when the cheapest of them is over. A run that could not go on to its end has 0.
+    ///
+    /// # Errors
+    /// When the runs cannot be read or the file cannot be written.
+    pub fn gather(&self, dir: &Path, equal_completions: bool) -> Result<()> {
+        let arms = arms::read(&dir.join(TUNING))?;
+        let found = |arm: &str, value: &str, seed: u64| {
+            let same = |other: &&ArmRuns| {
+                let swept = other.arm.swept.as_ref();
+                other.arm.family() == arm && swept.is_some_and(|swept| swept.value == *value)
             };
-            let costs = &run.completions_of;
-            let round = metrics::round_of(costs, spent).unwrap_or(run.rounds);
-            let Some(held_out) = metrics::held_out_after(run, costs, spent) else {
-                continue;
-            };
+            let runs = &arms.iter().find(same)?.runs;
+            runs.iter().find(|run| run.seed == seed)
+        };
+        // with any value an arm has as many rounds
+        let rounds = |arm: &str| {
+            let runs = self.runs().filter(|(other, ..)| *other == arm);
+            let runs = runs.filter_map(|(arm, value, seed)| found(arm, value, seed));
+            runs.map(|run| run.rounds).max().unwrap_or(0)
+        };
+        let whole = |arm: &str, value: &str, seed: u64| {
+            found(arm, value, seed).filter(|run| run.rounds == rounds(arm))
+        };
+        let all = self
+            .runs()
+            .filter_map(|(arm, value, seed)| whole(arm, value, seed));
+        let budget = all.map(|run| run.completions).fold(f64::INFINITY, f64::min);
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for (arm, value, seed) in self.runs() {
+            let [round, completions, held_out] = whole(arm, value, seed).map_or([0.0; 3], |run| {
+                let spent = if equal_completions {
+                    budget
+                } else {
+                    run.completions
+                };
+                criterion(run, spent)
+            });
             writer.serialize(Line {
-                arm: arm.family().to_owned(),
-                key: swept.key.clone(),
-                value: swept.value.clone(),
-                seed: run.seed,
-                round,
-                completions: costs[..round].iter().sum::<f64>() as u64,
+                arm: arm.clone(),
+                key: self.key.clone(),
+                value: value.clone(),
+                seed,
+                round: round as usize,
+                completions: completions as u64,
                 held_out: super::format::rounded(held_out, 6),
             })?;
         }
+        write_file(&dir.join(TUNING_TABLE), &writer.into_inner()?)
     }
-    write_file(&dir.join(TUNING_TABLE), &writer.into_inner()?)
+}
+
+/// The round in which so many completions are spent, the completions up to it, and held-out reward then.
+fn criterion(run: &Run, spent: f64) -> [f64; 3] {
+    let costs = &run.completions_of;
+    let round = metrics::round_of(costs, spent).unwrap_or(run.rounds);
+    let held_out = metrics::held_out_after(run, costs, spent);
+    [
+        round as f64,
+        costs[..round].iter().sum(),
+        held_out.unwrap_or(0.0),
+    ]
 }
 
 /// The lines of `tuning.csv`; none where there is no such file.

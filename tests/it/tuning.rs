@@ -121,6 +121,29 @@ fn only_runs_that_are_missing_are_made() {
 }
 
 #[test]
+fn a_value_that_diverges_is_the_worst_and_ends_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = experiment(dir.path(), "[1e-3, 1.0]");
+    let out = dir.path().join("out");
+    let args = [
+        "run",
+        &file,
+        "--out",
+        out.to_str().unwrap(),
+        "--set",
+        "train.max_grad_norm=0.0",
+    ];
+    sapo(&args).assert().success();
+    let tuning = rows(&out.join("tuning.csv"));
+    assert_eq!(tuning.len(), 8);
+    let arms = rows(&out.join("arms.csv"));
+    assert!(
+        arms.iter().all(|row| row[0] == "fixed" || row[6] == "1e-3"),
+        "{arms:?}"
+    );
+}
+
+#[test]
 fn bad_tunings_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = experiment(dir.path(), "[1e-3]");
@@ -131,6 +154,8 @@ fn bad_tunings_are_named() {
         &["tune.seeds: found 1, expected seeds that are not those"],
     );
     check("tune.key=train.learning_rat", &["tune", "learning_rat"]);
+    check("tune.values=[3e-3, 1e-3]", &["tune.values", "ascending"]);
+    check("train.learning_rate=1e-3", &["is tuned, and cannot be set"]);
     check("tune.values=[-1.0]", &["train.learning_rate: found -1"]);
     check("tune.criterion=\"luck\"", &["held-out-at-equal-rounds"]);
     check("eval.every=0", &["eval.every: found 0", "held-out"]);
