@@ -67,18 +67,27 @@ pub(super) fn parse<T: DeserializeOwned>(table: &Table, name: &str) -> Result<T>
     })
 }
 
-/// Sets a key with its tables, `train.learning_rate`; tables that are missing are made.
+/// Sets a key with its tables, `train.learning_rate`, or with the number of a table in a list, `forms.0.text`; tables
+/// that are missing are made.
 ///
 /// # Errors
-/// When a part of the key is empty or no table.
+/// When a part of the key is empty or no table, or a list has no such element.
 pub(super) fn set(table: &mut Table, key: &str, value: Value) -> Result<()> {
     let empty = key.split('.').any(str::is_empty);
     ensure!(!empty, "found an empty part in key `{key}`");
     let (mut table, mut rest) = (table, key);
     while let Some((name, below)) = rest.split_once('.') {
         let entry = table.entry(name).or_insert_with(|| Table::new().into());
+        let (entry, below) = match (entry, below.split_once('.')) {
+            (Value::Array(list), Some((number, below))) => {
+                let element = number.parse().ok().and_then(|n: usize| list.get_mut(n));
+                let missing = || format!("{key}: `{name}` has no element `{number}`, the first is 0");
+                (element.with_context(missing)?, below)
+            }
+            (entry, _) => (entry, below),
+        };
         let found = entry.type_str();
-        let expected = || format!("{key}: `{name}` is a {found}, expected a table");
+        let expected = || format!("{key}: `{name}` is of type {found}, expected a table");
         table = entry.as_table_mut().with_context(expected)?;
         rest = below;
     }
@@ -199,6 +208,23 @@ mod tests {
         );
         let quoted = loaded(&[("x.toml", BASE)], &["swarm.selection = \"a = b\""]).unwrap();
         assert_eq!(quoted.swarm.selection, "a = b");
+    }
+
+    #[test]
+    fn overrides_set_keys_of_a_table_in_a_list() {
+        let mut table: Table = toml::from_str("[[forms]]\nx = 1\n[[forms]]\nx = 2\n").unwrap();
+        set(&mut table, "forms.1.x", 5.into()).unwrap();
+        let expected: Table = toml::from_str("[[forms]]\nx = 1\n[[forms]]\nx = 5\n").unwrap();
+        assert_eq!(table, expected);
+        for (key, expected) in [
+            ("forms.2.x", "no element `2`"),
+            ("forms.-1.x", "no element `-1`"),
+            ("forms.x.y", "no element `x`"),
+            ("forms.x", "`forms` is of type array, expected a table"),
+        ] {
+            let message = format!("{:#}", set(&mut table, key, 5.into()).unwrap_err());
+            assert!(message.contains(expected), "{key}: {message}");
+        }
     }
 
     #[test]
