@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 SAPO = cargo run --release --quiet --
-SWEEPS = control controls redraw strong shared-questions selection agents
+FINDINGS = control controls optimizer frontier start-0.2 start-1 start-5 start-25
 SAPO_CUDA = cargo run --release --quiet --features cuda --
 
 help: ## what can be made
@@ -24,12 +24,20 @@ check: ## format, lints, tests and docs, as CI does
 	cargo test --release
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps --document-private-items
 
-replication: ablation ## every experiment of the README's findings, an hour or two on two cores
-	for name in $(SWEEPS); do $(SAPO) run experiments/$$name.toml || exit 1; done
+replication: ablation start-models ## every experiment of the README's findings, most of a day on two cores
+	for name in $(FINDINGS); do $(SAPO) run experiments/$$name.toml || exit 1; done
 
 base-models: ## make models/tiny and models/strong again from their recipes
 	$(SAPO) pretrain experiments/base/tiny.toml
 	$(SAPO) pretrain experiments/base/strong.toml
+
+start-models: ## base models whose rewarded form is rare or common, three of each: models/start
+	for seed in 1 2 3; do \
+	  for start in 0.2:0.00198 1:0.01 5:0.0521 25:0.33; do \
+	    $(SAPO) pretrain experiments/base/start.toml --set seed=$$seed --set forms.0.proportion=$${start##*:} \
+	      --set out=models/start/$${start%%:*}-$$seed || exit 1; \
+	  done; \
+	done
 
 gpu-check: ## a CUDA GPU against the CPU, the paper's size for three rounds, and how long it would take
 	$(SAPO_CUDA) gpu-check
@@ -44,4 +52,4 @@ bench-vs-pytorch: ## time generation, update and round against PyTorch, see benc
 scaling: ## time and memory of a round by agents and by length: results/scaling
 	cargo bench --quiet --bench scaling -- results/scaling
 
-.PHONY: help ablation ablation-quick replication smoke test check base-models gpu-check bench bench-vs-pytorch scaling
+.PHONY: help ablation ablation-quick replication smoke test check base-models start-models gpu-check bench bench-vs-pytorch scaling

@@ -77,10 +77,12 @@ impl Experiment {
         for arm in tables.iter_mut().filter(|arm| !states(arm, &tune.key)) {
             let name = arm.get("name").and_then(Value::as_str).unwrap_or_default();
             let choice = choices.iter().find(|choice| choice.arm == name);
-            let choice = choice.with_context(|| format!("{name}: has not been tuned"))?;
+            let choice = choice.with_context(|| format!("arm {name}: has not been tuned"))?;
             let value = tune.values.iter().find(|v| label(v) == choice.value);
             let value =
-                value.with_context(|| format!("{}: is not in tune.values", choice.value))?;
+                value.with_context(|| {
+                    format!("arm {name}: {} was best, and is no longer in tune.values", choice.value)
+                })?;
             toml_file::set(arm, &tune.key, value.clone())?;
             tuned.push(choice.arm.clone());
         }
