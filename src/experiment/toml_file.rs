@@ -81,7 +81,8 @@ pub(super) fn set(table: &mut Table, key: &str, value: Value) -> Result<()> {
         let (entry, below) = match (entry, below.split_once('.')) {
             (Value::Array(list), Some((number, below))) => {
                 let element = number.parse().ok().and_then(|n: usize| list.get_mut(n));
-                let missing = || format!("{key}: `{name}` has no element `{number}`, the first is 0");
+                let missing =
+                    || format!("{key}: `{name}` has no element `{number}`, the first is 0");
                 (element.with_context(missing)?, below)
             }
             (entry, _) => (entry, below),

@@ -79,10 +79,12 @@ impl Experiment {
             let choice = choices.iter().find(|choice| choice.arm == name);
             let choice = choice.with_context(|| format!("arm {name}: has not been tuned"))?;
             let value = tune.values.iter().find(|v| label(v) == choice.value);
-            let value =
-                value.with_context(|| {
-                    format!("arm {name}: {} was best, and is no longer in tune.values", choice.value)
-                })?;
+            let value = value.with_context(|| {
+                format!(
+                    "arm {name}: {} was best, and is no longer in tune.values",
+                    choice.value
+                )
+            })?;
             toml_file::set(arm, &tune.key, value.clone())?;
             tuned.push(choice.arm.clone());
         }
