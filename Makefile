@@ -24,7 +24,7 @@ check: ## format, lints, tests and docs, as CI does
 	cargo test --release
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps --document-private-items
 
-replication: ablation start-models ## every experiment of the README's findings, most of a day on two cores
+replication: ablation start-models ## every experiment of the README's findings; plan a night
 	for name in $(FINDINGS); do $(SAPO) run experiments/$$name.toml || exit 1; done
 
 base-models: ## make models/tiny and models/strong again from their recipes

@@ -61,8 +61,11 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let ending = match experiment::tune(&experiment, &results, options, &mut console)? {
         Tuned::Complete(experiment) => {
             results.put_arms(&experiment)?;
-            // a tuned key may have chosen other models
-            let models = Models::open(&experiment)?;
+            let models = match experiment.file.tune {
+                // a tuned key may have chosen other models
+                Some(_) => Models::open(&experiment)?,
+                None => models,
+            };
             experiment::run(&experiment, &models, &results, options, &mut console)
         }
         Tuned::Stopped => Ok(Ending::Stopped),

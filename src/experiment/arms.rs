@@ -30,7 +30,7 @@ const COMMON: [&str; 9] = [
     "log",
 ];
 /// The columns of `arms.csv`.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "arm",
     "local",
     "external",
@@ -42,6 +42,7 @@ const COLUMNS: [&str; 11] = [
     "draw_from",
     "replay_rounds",
     "model",
+    "rounds",
 ];
 
 /// One named variant of an experiment.
@@ -197,6 +198,7 @@ impl Experiment {
                 label(&Value::try_from(keys.swarm.draw_from)?),
                 keys.swarm.replay_rounds.to_string(),
                 keys.model.path.display().to_string(),
+                keys.rounds.to_string(),
             ];
             writer.write_record(cells)?;
         }

@@ -144,8 +144,13 @@ fn apply(table: &mut Table, text: &str, exclusive: &[&str]) -> Result<()> {
     let parsed = parsed.ok().filter(|table| table.len() == 1);
     let value = parsed.and_then(|mut table| table.remove("value"));
     let value = value.unwrap_or_else(|| text.into());
-    if exclusive.contains(&key.split('.').next().unwrap_or_default()) {
-        exclusive.iter().for_each(|key| drop(table.remove(*key)));
+    let top = key.split('.').next().unwrap_or_default();
+    if exclusive.contains(&top) {
+        // what only a part of is set stays
+        let replaced = exclusive
+            .iter()
+            .filter(|other| **other != top || key == top);
+        replaced.for_each(|other| drop(table.remove(*other)));
     }
     set(table, key, value)
 }
@@ -226,6 +231,14 @@ mod tests {
             let message = format!("{:#}", set(&mut table, key, 5.into()).unwrap_err());
             assert!(message.contains(expected), "{key}: {message}");
         }
+    }
+
+    #[test]
+    fn a_part_of_an_exclusive_key_leaves_the_rest_of_it() {
+        let mut table: Table = toml::from_str("one = 1\n[[arm]]\nx = 1\ny = 2\n").unwrap();
+        apply(&mut table, "arm.0.x=5", &["one", "arm"]).unwrap();
+        let expected: Table = toml::from_str("[[arm]]\nx = 5\ny = 2\n").unwrap();
+        assert_eq!(table, expected);
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub(super) struct Arm {
     pub(super) replay_rounds: usize,
     /// What its agents start from.
     pub(super) model: String,
+    /// How many rounds its runs have when they are finished; none where nobody says.
+    pub(super) rounds: Option<usize>,
 }
 
 impl Arm {
@@ -237,6 +239,7 @@ struct Line {
     replay_rounds: usize,
     #[serde(default)]
     model: String,
+    rounds: Option<usize>,
 }
 
 /// What `arms.csv` says; none where there is no such file.
@@ -273,6 +276,7 @@ fn parse(text: &str) -> Result<Vec<Arm>> {
             replays: line.draw_from == "self",
             replay_rounds: line.replay_rounds,
             model: line.model,
+            rounds: line.rounds,
             name,
         });
     }

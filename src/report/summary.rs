@@ -78,7 +78,8 @@ impl Summary {
             let seeds = count_seeds(group.iter().flat_map(|arm| &arm.runs));
             let of_group = |row: &&mut Row| group.iter().any(|arm| arm.arm == row.arm);
             for row in rows.iter_mut().filter(of_group) {
-                row.unfinished = missing((row.rounds, longest), (row.seeds, seeds));
+                let rounds = row.arm.rounds.unwrap_or(longest);
+                row.unfinished = missing((row.rounds, rounds), (row.seeds, seeds));
             }
         }
         for which in 0..4 {
@@ -265,6 +266,23 @@ mod tests {
             Some("unfinished (3 of 4 rounds, 1 of 2 seeds)")
         );
         assert_eq!(summary.rows[1].cumulative[0], estimate(&[1.5]));
+    }
+
+    #[test]
+    fn arms_have_rounds_of_their_own() {
+        let of_rounds = |name, rounds, done| {
+            let mut arm = arm(name, "", &[(1, 0.5, done)]);
+            arm.arm.rounds = Some(rounds);
+            arm
+        };
+        let arms = [
+            of_rounds("1-7", 8, 8),
+            of_rounds("8-0", 1, 1),
+            of_rounds("4-4", 2, 1),
+        ];
+        let rows = Summary::new(&arms).rows;
+        let unfinished = [0, 1, 2].map(|at: usize| rows[at].unfinished.as_deref());
+        assert_eq!(unfinished, [None, None, Some("unfinished (1 of 2 rounds)")]);
     }
 
     #[test]

@@ -622,11 +622,11 @@ fn arms_differ_in_any_key_and_a_sweep_multiplies_them() {
     ];
     sapo(&args).assert().success();
     let arms = fs::read_to_string(out.join("arms.csv")).unwrap();
-    let expected = "arm,local,external,baseline,sweep_key,sweep_value,learning_rate,tuned,draw_from,replay_rounds,model\n\
-        \"shares,learning_rate=1e-3\",1,1,\"alone,learning_rate=1e-3\",train.learning_rate,1e-3,1e-3,,others,0,models/tiny\n\
-        \"alone,learning_rate=1e-3\",2,0,,train.learning_rate,1e-3,1e-3,,others,0,models/tiny\n\
-        \"shares,learning_rate=3e-5\",1,1,\"alone,learning_rate=3e-5\",train.learning_rate,3e-5,3e-5,,others,0,models/tiny\n\
-        \"alone,learning_rate=3e-5\",2,0,,train.learning_rate,3e-5,3e-5,,others,0,models/tiny\n";
+    let expected = "arm,local,external,baseline,sweep_key,sweep_value,learning_rate,tuned,draw_from,replay_rounds,model,rounds\n\
+        \"shares,learning_rate=1e-3\",1,1,\"alone,learning_rate=1e-3\",train.learning_rate,1e-3,1e-3,,others,0,models/tiny,1\n\
+        \"alone,learning_rate=1e-3\",2,0,,train.learning_rate,1e-3,1e-3,,others,0,models/tiny,1\n\
+        \"shares,learning_rate=3e-5\",1,1,\"alone,learning_rate=3e-5\",train.learning_rate,3e-5,3e-5,,others,0,models/tiny,1\n\
+        \"alone,learning_rate=3e-5\",2,0,,train.learning_rate,3e-5,3e-5,,others,0,models/tiny,1\n";
     assert_eq!(arms, expected);
     let rows = |arm: &str| {
         let file = out.join("runs").join(arm).join("seed-1/rounds.csv");

@@ -125,15 +125,9 @@ fn a_value_that_diverges_is_the_worst_and_ends_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let file = experiment(dir.path(), "[1e-3, 1.0]");
     let out = dir.path().join("out");
-    let args = [
-        "run",
-        &file,
-        "--out",
-        out.to_str().unwrap(),
-        "--set",
-        "train.max_grad_norm=0.0",
-    ];
-    sapo(&args).assert().success();
+    let run = ["run", &file, "--out", out.to_str().unwrap()];
+    let unclipped = ["--set", "train.max_grad_norm=0.0"];
+    sapo(&[&run[..], &unclipped].concat()).assert().success();
     let tuning = rows(&out.join("tuning.csv"));
     assert_eq!(tuning.len(), 8);
     let arms = rows(&out.join("arms.csv"));

@@ -18,7 +18,9 @@ pub(super) fn claims(arms: &[ArmRuns]) -> Vec<Claim> {
         .collect();
     let mut all = Vec::new();
     if !pairs.is_empty() {
-        all.push(equal_steps(&pairs));
+        all.push(equal_steps(
+            pairs.iter().filter(|pair| pair.same_step_size()),
+        ));
         all.push(equal_completions(&pairs));
     }
     all.extend(replay(arms));
@@ -41,6 +43,11 @@ impl<'a> Pair<'a> {
         let base = arms.iter().find(|other| other.arm.name == *name)?;
         let shares = external(&arm.arm) > 0 && !arm.arm.replays;
         (shares && external(&base.arm) == 0).then_some(Self { arm, base })
+    }
+
+    /// Steps of another size would be another quantity.
+    fn same_step_size(&self) -> bool {
+        self.arm.arm.learning_rate == self.base.arm.learning_rate
     }
 
     fn title(&self) -> String {
@@ -82,7 +89,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn equal_steps(pairs: &[Pair<'_>]) -> Claim {
+fn equal_steps<'a>(pairs: impl Iterator<Item = &'a Pair<'a>>) -> Claim {
     let finding = |pair: &Pair<'_>, series: Series| {
         let gain = pair.paired(&|run, base| {
             let total = metrics::steps_before_last;
@@ -95,8 +102,8 @@ fn equal_steps(pairs: &[Pair<'_>]) -> Claim {
     let of_pair = |pair| [Series::Own, Series::Eval].map(|series| finding(pair, series));
     Claim {
         says: "At equal steps with a signal, sharing is ahead".to_owned(),
-        quantity: "gain of the reward as a function of steps, that of the round after each, averaged over as many as both took",
-        findings: pairs.iter().flat_map(of_pair).flatten().collect(),
+        quantity: "gain of the reward as a function of steps, that of the round after each, averaged over as many as both took; of arms with the same step size",
+        findings: pairs.flat_map(of_pair).flatten().collect(),
         note: "",
         code: (file!(), line!()),
     }
