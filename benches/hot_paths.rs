@@ -10,7 +10,7 @@ use sapo::model::weights::{self, WeightFiles};
 use sapo::model::{Decoder, ModelConfig};
 use sapo::rollout::AgentId;
 use sapo::seed::Seed;
-use sapo::swarm::{Selection, draw};
+use sapo::swarm::{Draw, Pool, Selection};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -68,6 +68,7 @@ fn examples() -> Vec<Example> {
         advantage: if i.is_multiple_of(GROUP) { 2.4 } else { -0.3 },
         truncated: false,
         foreign: false,
+        author: sapo::rollout::AuthorLogprobs::Untold,
     };
     (0..PROMPTS * GROUP).map(row).collect()
 }
@@ -130,19 +131,12 @@ fn drawing(c: &mut Criterion) {
     let rewards: Vec<Vec<f64>> = (0..56)
         .map(|i| (0..8).map(|j| f64::from(u8::from(j < i % 9))).collect())
         .collect();
-    let rewards: Vec<&[f64]> = rewards.iter().map(Vec::as_slice).collect();
-    let authors: Vec<AgentId> = (0..56).map(|i| AgentId(i / 8)).collect();
+    let pool = Pool {
+        rewards: rewards.iter().map(Vec::as_slice).collect(),
+        authors: (0..56).map(|i| AgentId(i / 8)).collect(),
+    };
     c.bench_function("draw 4 of 56", |b| {
-        b.iter(|| {
-            draw(
-                Selection::NonzeroAdvantage,
-                &rewards,
-                &authors,
-                4,
-                Seed::new(1),
-                Seed::new(2),
-            )
-        });
+        b.iter(|| Selection::NonzeroAdvantage.draw(&pool, 4, Seed::new(1), Seed::new(2)));
     });
 }
 

@@ -62,6 +62,7 @@ impl Work {
                         advantage: if i % 2 == 0 { size } else { -size },
                         truncated: false,
                         foreign: false,
+                        author: sapo::rollout::AuthorLogprobs::Untold,
                     }),
             );
         }

@@ -6,7 +6,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`seed`] | the only randomness |
-//! | [`rollout`] | question, completion, rollout; advantages |
+//! | [`rollout`] | question, completion, rollout |
+//! | [`advantage`] | advantages of groups of rewards |
 //! | [`task`] | questions and their verifiers |
 //! | [`tokenizer`] | text to tokens, the chat template |
 //! | [`kernels`] | tensor operations, those of the CPU and those of every other device |
@@ -33,6 +34,7 @@
 //! `hidden`, `vocab`; where attention runs over padded blocks, `blocks` (rows with one prompt), `group` (rows per block)
 //! and `seq` (tokens per row).
 
+pub mod advantage;
 pub mod bus;
 pub mod cli;
 pub mod experiment;
@@ -50,3 +52,8 @@ pub mod swarm;
 pub mod task;
 pub mod tokenizer;
 pub mod wire;
+
+/// The examples of the page are compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rules.md")]
+struct RulesOfSharing;

@@ -1,4 +1,4 @@
-//! The nouns of the swarm: questions, completions, rollouts, and the advantages of a group.
+//! The nouns of the swarm: questions, completions, rollouts.
 //!
 //! Plain data and plain floats: nothing here knows a tensor, a tokenizer or a file.
 
@@ -100,6 +100,47 @@ pub struct Token {
     pub entropy: f32,
 }
 
+/// What an author tells of the log-probs of a completion under its own policy, at the temperature of generation
+/// (nats, 0 or less).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuthorLogprobs {
+    /// Nothing, as in the paper.
+    #[default]
+    Untold,
+    /// Their sum over all tokens, end-of-sequence included.
+    Sequence(f32),
+    /// That of every token.
+    Token {
+        /// Who has a tokenizer of this fingerprint encodes the text to the tokens that these belong to.
+        tokenizer: u64,
+        /// One for each of them.
+        logprobs: Vec<f32>,
+    },
+}
+
+impl AuthorLogprobs {
+    /// Whether there are none.
+    pub fn is_untold(&self) -> bool {
+        *self == Self::Untold
+    }
+
+    /// As one with this tokenizer can use it, whose encoding of the text has so many tokens: log-probs of other
+    /// tokens are worth no more than their sum.
+    #[must_use]
+    pub fn read_by(&self, reader: u64, tokens: usize) -> Self {
+        match self {
+            Self::Token {
+                tokenizer,
+                logprobs,
+            } if *tokenizer != reader || logprobs.len() != tokens => {
+                Self::Sequence(logprobs.iter().sum())
+            }
+            told => told.clone(),
+        }
+    }
+}
+
 /// One answer of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
@@ -109,6 +150,8 @@ pub struct Completion {
     pub finish_reason: FinishReason,
     /// The tokens as generated, end-of-sequence included; empty for another agent's completion.
     pub tokens: Vec<Token>,
+    /// What travels of its log-probs; nothing of an own one, whose tokens have them.
+    pub logprobs: AuthorLogprobs,
 }
 
 /// The name of a rollout. Their order is that in which readers see a pool.
@@ -135,13 +178,14 @@ pub struct Rollout {
 
 impl Rollout {
     /// What travels over the bus (paper, section 3): the question and the decoded text. Token ids
-    /// and log-probs stay at home.
+    /// and, unless they are added, log-probs stay at home.
     #[must_use]
     pub fn shared(&self) -> Self {
         let strip = |completion: &Completion| Completion {
             text: completion.text.clone(),
             finish_reason: completion.finish_reason,
             tokens: Vec::new(),
+            logprobs: AuthorLogprobs::Untold,
         };
         Self {
             id: self.id,
@@ -176,43 +220,6 @@ impl ScoredRollout {
     }
 }
 
-/// How advantages are scaled (TRL's `scale_rewards`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ScaleRewards {
-    /// By the standard deviation of the rewards of the group.
-    Group,
-    /// By the standard deviation of all rewards of the training set.
-    Batch,
-    /// Not at all.
-    None,
-}
-
-/// Added to the standard deviation (GenRL).
-const ADVANTAGE_EPSILON: f64 = 1e-8;
-
-/// Advantages of the training set, one list per group: the reward minus the mean of its group, over
-/// the standard deviation (two passes, `n - 1` degrees of freedom) plus 1e-8.
-///
-/// A group whose rewards are all equal, and a group of one, have advantage exactly 0.
-pub fn advantages(groups: &[&[f64]], scale: ScaleRewards) -> Vec<Vec<f64>> {
-    let all: Vec<f64> = groups.iter().flat_map(|g| g.iter().copied()).collect();
-    let batch_std = std(&all);
-    let of_group = |group: &&[f64]| {
-        if group.iter().all(|r| *r == group[0]) {
-            return vec![0.0; group.len()];
-        }
-        let mean = mean(group);
-        let divisor = match scale {
-            ScaleRewards::Group => std(group) + ADVANTAGE_EPSILON,
-            ScaleRewards::Batch => batch_std + ADVANTAGE_EPSILON,
-            ScaleRewards::None => 1.0,
-        };
-        group.iter().map(|r| (r - mean) / divisor).collect()
-    };
-    groups.iter().map(of_group).collect()
-}
-
 /// The mean, 0 for an empty list.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
@@ -236,61 +243,16 @@ pub fn std(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn check(rewards: &[f64], scale: ScaleRewards, expected: &[f64]) {
-        let got = advantages(&[rewards], scale).remove(0);
-        assert_eq!(got.len(), expected.len());
-        for (a, b) in got.iter().zip(expected) {
-            assert!((a - b).abs() < 1e-6, "{got:?} is not {expected:?}");
-        }
-    }
-
     #[test]
-    fn group_advantages_by_hand() {
-        // mean 0.5, std sqrt(1/3) with ddof 1
-        check(
-            &[1.0, 0.0, 1.0, 0.0],
-            ScaleRewards::Group,
-            &[0.866_025, -0.866_025, 0.866_025, -0.866_025],
-        );
-        check(
-            &[1.0, 0.0, 1.0, 0.0],
-            ScaleRewards::None,
-            &[0.5, -0.5, 0.5, -0.5],
-        );
-        let one_of_eight = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        assert!((advantages(&[&one_of_eight], ScaleRewards::Group)[0][0] - 2.474_87).abs() < 1e-4);
-    }
-
-    #[test]
-    fn batch_scale_uses_every_reward() {
-        // all rewards: 1, 0, 0, 0; mean 0.25, std 0.5
-        let got = advantages(&[&[1.0, 0.0], &[0.0, 0.0]], ScaleRewards::Batch);
-        assert!((got[0][0] - 1.0).abs() < 1e-6 && (got[0][1] + 1.0).abs() < 1e-6);
-        assert_eq!(got[1], [0.0, 0.0]);
-    }
-
-    #[test]
-    fn close_rewards_do_not_cancel() {
-        // E[x²] - E[x]² would lose these in rounding; two passes in f64 do not.
-        check(
-            &[1.0, 1.000_01],
-            ScaleRewards::Group,
-            &[-0.706_108, 0.706_108],
-        );
-    }
-
-    #[test]
-    fn no_signal_is_exactly_zero_and_never_large() {
-        for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::None] {
-            check(&[0.3; 8], scale, &[0.0; 8]);
-            check(&[0.7], scale, &[0.0]);
-            check(&[], scale, &[]);
-        }
-        for tiny in [1e-3, 1e-9, 1e-15] {
-            let group = [0.1 + tiny, 0.1, 0.1, 0.1];
-            let got = advantages(&[&group], ScaleRewards::Group).remove(0);
-            assert!(got.iter().all(|a| a.abs() <= 2.0), "{got:?}");
-        }
+    fn log_probs_of_other_tokens_are_worth_their_sum() {
+        let told = AuthorLogprobs::Token {
+            tokenizer: 7,
+            logprobs: [-1.0, -2.0].into(),
+        };
+        assert_eq!(told.read_by(7, 2), told);
+        assert_eq!(told.read_by(8, 2), AuthorLogprobs::Sequence(-3.0));
+        assert_eq!(told.read_by(7, 3), AuthorLogprobs::Sequence(-3.0));
+        assert_eq!(AuthorLogprobs::Untold.read_by(7, 2), AuthorLogprobs::Untold);
     }
 
     #[test]
@@ -304,6 +266,7 @@ mod tests {
             text: "\u{2028} a\0".into(),
             finish_reason: FinishReason::Stop,
             tokens: vec![token],
+            logprobs: AuthorLogprobs::Untold,
         };
         let question = Question {
             task: "t".into(),

@@ -3,12 +3,16 @@
 //! [`Limits`] follow from the experiment: nobody who answers its questions as it says can exceed
 //! them, so what does is refused before it costs anything. They bind whatever the bus is.
 
-use crate::rollout::{Completion, FinishReason, Metadata, Question, Rollout, RolloutId};
+use crate::rollout::{
+    AuthorLogprobs, Completion, FinishReason, Metadata, Question, Rollout, RolloutId,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of the format, in every message.
-pub const VERSION: u32 = 1;
+/// The version of the format, in every message. Since version 2 a completion may bring log-probs.
+pub const VERSION: u32 = 2;
+/// The oldest version that is read.
+const OLDEST: u32 = 1;
 
 /// Longest name, ground truth or text in the metadata of a question, in bytes.
 const LONGEST_TEXT: usize = 1 << 16;
@@ -21,7 +25,7 @@ const DEEPEST: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It is in another version of the format.
-    #[error("version: found {0}, expected {VERSION}")]
+    #[error("version: found {0}, expected {OLDEST} to {VERSION}")]
     Version(u32),
     /// It is no message at all.
     #[error("malformed: {0}")]
@@ -36,6 +40,9 @@ pub enum Refusal {
         /// How much it may be.
         most: usize,
     },
+    /// It has a log-prob that cannot be one.
+    #[error("log-probs: found {0}, expected finite numbers of 0 or less")]
+    Logprob(String),
     /// It has no completion.
     #[error("completions: found none")]
     Empty,
@@ -66,6 +73,7 @@ impl Limits {
         for completion in completions {
             let bytes = completion.text.len();
             at_most("bytes of a completion", bytes, self.completion_bytes)?;
+            self.check_logprobs(&completion.logprobs)?;
         }
         at_most("bytes of the task", question.task.len(), LONGEST_TEXT)?;
         at_most(
@@ -80,6 +88,26 @@ impl Limits {
             Metadata::Later(_) => Ok(()),
             Metadata::Given(map) => check_map(map, &mut 0, 1),
         }
+    }
+}
+
+impl Limits {
+    fn check_logprobs(&self, told: &AuthorLogprobs) -> Result<(), Refusal> {
+        let all = match told {
+            AuthorLogprobs::Untold => return Ok(()),
+            AuthorLogprobs::Sequence(sum) => std::slice::from_ref(sum),
+            AuthorLogprobs::Token { logprobs, .. } => &logprobs[..],
+        };
+        // the shortest token is a byte long, but for that of the end
+        at_most(
+            "log-probs of a completion",
+            all.len(),
+            self.completion_bytes + 1,
+        )?;
+        let wrong = |logprob: &&f32| !(logprob.is_finite() && **logprob <= 0.0);
+        all.iter()
+            .find(wrong)
+            .map_or(Ok(()), |&found| Err(Refusal::Logprob(found.to_string())))
     }
 }
 
@@ -131,9 +159,11 @@ struct Message {
 struct Answer {
     text: String,
     finish_reason: FinishReason,
+    #[serde(default, skip_serializing_if = "AuthorLogprobs::is_untold")]
+    logprobs: AuthorLogprobs,
 }
 
-/// The message of a rollout: the question and the decoded text, no tokens.
+/// The message of a rollout: the question and the decoded text, no tokens; log-probs where its author tells them.
 ///
 /// # Errors
 /// When the metadata holds what JSON cannot.
@@ -141,6 +171,7 @@ pub fn encode(rollout: &Rollout) -> Result<Vec<u8>, serde_json::Error> {
     let answer = |completion: &Completion| Answer {
         text: completion.text.clone(),
         finish_reason: completion.finish_reason,
+        logprobs: completion.logprobs.clone(),
     };
     let question = &rollout.question;
     serde_json::to_vec(&Message {
@@ -166,7 +197,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Rollout, Refusal> {
     let malformed = |e: serde_json::Error| Refusal::Malformed(e.to_string());
     // of another version nothing else can be known
     let Versioned { version } = serde_json::from_slice(bytes).map_err(malformed)?;
-    if version != VERSION {
+    if !(OLDEST..=VERSION).contains(&version) {
         return Err(Refusal::Version(version));
     }
     let message: Message = serde_json::from_slice(bytes).map_err(malformed)?;
@@ -174,6 +205,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Rollout, Refusal> {
         text: answer.text,
         finish_reason: answer.finish_reason,
         tokens: Vec::new(),
+        logprobs: answer.logprobs,
     };
     let rollout = Rollout {
         id: message.id,
@@ -210,6 +242,7 @@ mod tests {
                 logprob: -0.5,
                 entropy: 0.1,
             }],
+            logprobs: AuthorLogprobs::Untold,
         };
         let metadata = Map::from_iter([("a".to_owned(), json!([1, {"b": "c"}]))]);
         Rollout {
@@ -239,20 +272,75 @@ mod tests {
     fn other_versions_and_other_messages_are_refused() {
         let text = String::from_utf8(encode(&rollout()).unwrap()).unwrap();
         let refused = |text: &str| decode(text.as_bytes(), &LIMITS).unwrap_err();
-        let newer = text.replace("\"version\":1", "\"version\":2");
-        assert_eq!(refused(&newer), Refusal::Version(2));
-        let extra = text.replace("\"version\":1", "\"version\":1,\"rewards\":[1]");
+        for version in [0, VERSION + 1] {
+            let other = text.replace("\"version\":2", &format!("\"version\":{version}"));
+            assert_eq!(refused(&other), Refusal::Version(version));
+        }
+        let extra = text.replace("\"version\":2", "\"version\":2,\"rewards\":[1]");
         for bad in ["", "{}", "[]", &text[..20], &extra, &"[".repeat(1000)] {
             assert!(matches!(refused(bad), Refusal::Malformed(_)), "{bad}");
         }
     }
 
     #[test]
+    fn log_probs_travel_where_they_are_told_and_older_messages_are_read() {
+        let mut told = rollout();
+        told.completions[0].logprobs = AuthorLogprobs::Sequence(-1.5);
+        told.completions[1].logprobs = AuthorLogprobs::Token {
+            tokenizer: u64::MAX,
+            logprobs: [-0.1, 0.0].into(),
+        };
+        for completion in &mut told.completions {
+            completion.tokens.clear();
+        }
+        let bytes = encode(&told).unwrap();
+        assert_eq!(decode(&bytes, &LIMITS).unwrap(), told);
+        let text = String::from_utf8(encode(&rollout()).unwrap()).unwrap();
+        let older = text.replace("\"version\":2", "\"version\":1");
+        assert_eq!(
+            decode(older.as_bytes(), &LIMITS).unwrap(),
+            rollout().shared()
+        );
+    }
+
+    /// What the limits say of a rollout with a change.
+    fn refused(change: &dyn Fn(&mut Rollout)) -> String {
+        let mut rollout = rollout();
+        change(&mut rollout);
+        LIMITS.check(&rollout).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_no_log_prob_is_refused() {
+        let check = |change: &dyn Fn(&mut Rollout), expected: &str| {
+            assert_eq!(refused(change), expected);
+        };
+        let told = |logprobs: &[f32]| AuthorLogprobs::Token {
+            tokenizer: 1,
+            logprobs: logprobs.into(),
+        };
+        check(
+            &|r| r.completions[1].logprobs = told(&[-1.0; 12]),
+            "log-probs of a completion: found 12, expected at most 11",
+        );
+        check(
+            &|r| r.completions[0].logprobs = told(&[-1.0, f32::NAN]),
+            "log-probs: found NaN, expected finite numbers of 0 or less",
+        );
+        check(
+            &|r| r.completions[0].logprobs = AuthorLogprobs::Sequence(0.5),
+            "log-probs: found 0.5, expected finite numbers of 0 or less",
+        );
+        check(
+            &|r| r.completions[0].logprobs = AuthorLogprobs::Sequence(f32::NEG_INFINITY),
+            "log-probs: found -inf, expected finite numbers of 0 or less",
+        );
+    }
+
+    #[test]
     fn what_is_too_much_is_refused_by_name() {
         let check = |change: &dyn Fn(&mut Rollout), expected: &str| {
-            let mut rollout = rollout();
-            change(&mut rollout);
-            assert_eq!(LIMITS.check(&rollout).unwrap_err().to_string(), expected);
+            assert_eq!(refused(change), expected);
         };
         let long = "x".repeat(LONGEST_TEXT + 1);
         let given = |value: Value| Map::from_iter([("k".to_owned(), value)]).into();

@@ -30,7 +30,7 @@ const COMMON: [&str; 9] = [
     "log",
 ];
 /// The columns of `arms.csv`.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "arm",
     "local",
     "external",
@@ -43,6 +43,8 @@ const COLUMNS: [&str; 12] = [
     "replay_rounds",
     "model",
     "rounds",
+    // the last, and only where it says something
+    "league",
 ];
 
 /// One named variant of an experiment.
@@ -181,7 +183,16 @@ impl Experiment {
     /// Never for an experiment that was loaded.
     pub fn arms_csv(&self) -> Result<Vec<u8>> {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(COLUMNS)?;
+        let in_league = self
+            .arms
+            .iter()
+            .any(|arm| arm.resolved.keys.league.is_some());
+        let columns = if in_league {
+            COLUMNS.len()
+        } else {
+            COLUMNS.len() - 1
+        };
+        writer.write_record(&COLUMNS[..columns])?;
         for arm in &self.arms {
             let Mix { local, external } = arm.resolved.mix;
             let (key, value) = arm.swept.clone().unwrap_or_default();
@@ -199,8 +210,11 @@ impl Experiment {
                 keys.swarm.replay_rounds.to_string(),
                 keys.model.path.display().to_string(),
                 keys.rounds.to_string(),
+                keys.league.map_or(Ok(String::new()), |league| {
+                    Value::try_from(league).map(|name| label(&name))
+                })?,
             ];
-            writer.write_record(cells)?;
+            writer.write_record(&cells[..columns])?;
         }
         Ok(writer.into_inner()?)
     }

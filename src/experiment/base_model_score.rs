@@ -4,7 +4,7 @@ use super::recipe::Recipe;
 use crate::learn::{Decoding, Generated, generate};
 use crate::model::Decoder;
 use crate::reward::Reward;
-use crate::rollout::{Completion, FinishReason, Question, mean};
+use crate::rollout::{AuthorLogprobs, Completion, FinishReason, Question, mean};
 use crate::seed::Seed;
 use crate::swarm::{Split, Tasks};
 use crate::task::extract_answer;
@@ -103,5 +103,6 @@ fn completion(generated: Generated, tokenizer: &Tokenizer, eos: u32) -> Completi
         text: tokenizer.decode(&ids),
         finish_reason: generated.finish_reason,
         tokens: generated.tokens,
+        logprobs: AuthorLogprobs::Untold,
     }
 }

@@ -70,7 +70,7 @@ impl Benchmark {
 
     /// Seconds that all rounds of an arm will take on one device, evaluation left out.
     pub fn seconds(&self, arm: &Arm) -> f64 {
-        let share = arm.resolved.balance().local() as f64 / self.rollouts.max(1) as f64;
+        let share = arm.resolved.balance().most_local() as f64 / self.rollouts.max(1) as f64;
         let round = share * self.generated.1 + self.learned.1;
         let keys = &arm.resolved.keys;
         f64::from(keys.rounds) * keys.swarm.agents as f64 * round

@@ -7,7 +7,11 @@ use super::checkpoint::CheckpointTable;
 use super::device::DeviceConfig;
 use super::rollout_log::LogTable;
 use crate::learn::{Decoding, TrainConfig};
-use crate::swarm::{DrawFrom, Mix, QuestionStream, Selection, Shadow, SignalLimit};
+use crate::report::Criterion;
+use crate::swarm::{
+    Ask, BalanceRule, DrawFrom, Mix, QuestionStream, ScheduledMix, Selection, Shadow,
+    ShareLogprobs, SignalLimit,
+};
 use crate::task::Scoring;
 use crate::task::catalog::TaskConfigs;
 use serde::{Deserialize, Serialize};
@@ -24,6 +28,9 @@ pub struct ExperimentFile {
     /// The arm that the others are compared with; the one that shares nothing where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
+    /// What an arm is in a league of sharing rules; in none where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub league: Option<League>,
     /// Local and external rollouts, where they are the same in all arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<Mix>,
@@ -64,6 +71,20 @@ pub struct ExperimentFile {
     pub log: LogTable,
 }
 
+/// What an arm is in a league of sharing rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum League {
+    /// One of the paper's mixes, the best of which a rule must beat.
+    Mix,
+    /// An agent that learns from its own past in the place of others, the best of which a rule must beat too.
+    SelfReplay,
+    /// A rule of sharing.
+    Rule,
+    /// Shown to say how much there is to be had, and compared with nothing.
+    Bound,
+}
+
 /// The `[sweep]` table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,16 +111,6 @@ pub struct TuneTable {
     pub rounds: Option<u32>,
     /// When held-out rewards are compared.
     pub criterion: Criterion,
-}
-
-/// When the values of a tuned key are compared by held-out reward, the mean over agents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Criterion {
-    /// In the last round of the tuning.
-    HeldOutAtEqualRounds,
-    /// After as many completions as the cheapest run of the tuning generates.
-    HeldOutAtEqualCompletions,
 }
 
 /// The `[shadow]` table: every mix with every selection.
@@ -216,12 +227,25 @@ pub struct SwarmTable {
     pub agents: usize,
     /// The rule of the draw.
     pub selection: Selection,
+    /// How the mix of a round follows from that of the experiment.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub balance: BalanceRule,
+    /// Mixes from a round on, where the balance is a schedule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<ScheduledMix>,
     /// Whose rollouts are drawn.
     #[serde(default)]
     pub draw_from: DrawFrom,
     /// Of how many rounds before this one; 0 for those of this round.
     #[serde(default)]
     pub replay_rounds: u32,
+    /// How often an agent learns from a rollout at most, where rounds before this one are drawn from; 0 for
+    /// any number of times.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub replay_max_uses: u32,
+    /// What of its completions' log-probs an author publishes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub share_logprobs: ShareLogprobs,
     /// How many rollouts of a training set may carry a signal.
     #[serde(default)]
     pub signal_limit: SignalLimit,
@@ -229,9 +253,24 @@ pub struct SwarmTable {
     /// round; 0 keeps them all. DAPO (arXiv 2503.14476) calls it dynamic sampling.
     #[serde(default)]
     pub max_redraws: usize,
+    /// Most completions of an agent in a round with redraws; 0 for as many as the redraws ask for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_completions: usize,
+    /// So many completions at a time, until their rewards differ or there are twice `num_generations`, of which those
+    /// whose rewards vary most are kept; 0 for a whole group at once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub generations_at_a_time: usize,
+    /// How an agent chooses what it asks itself.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ask: Ask,
     /// Agents with a model or tasks of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent: Vec<AgentTable>,
+}
+
+/// Keys that came later are written where they say something, so that what was written before them is unchanged.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A `[[swarm.agent]]` table: agents with a model or tasks of their own.

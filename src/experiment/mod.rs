@@ -37,8 +37,8 @@ pub use base_model_score::Measured;
 pub use benchmark::Benchmark;
 pub use checkpoint::CheckpointTable;
 pub use config::{
-    AgentTable, Criterion, Dtype, EvalTable, ExperimentFile, GenerateTable, ModelTable, Overlong,
-    ShadowTable, SwarmTable, SweepTable, TasksTable, TuneTable,
+    AgentTable, Dtype, EvalTable, ExperimentFile, GenerateTable, ModelTable, Overlong, ShadowTable,
+    SwarmTable, SweepTable, TasksTable, TuneTable,
 };
 pub use csv_file::Position;
 pub use device::{DeviceConfig, DeviceKind};

@@ -147,7 +147,7 @@ impl Models {
         };
         let generate = &arm.keys.generate;
         Limits {
-            rollouts: arm.balance().local(),
+            rollouts: arm.balance().most_local(),
             completions: generate.num_generations,
             completion_bytes: bytes(&|_| generate.max_completion_length),
             question_bytes: bytes(&|folder| max_prompt_length(&arm.keys, folder)),

@@ -1,7 +1,7 @@
 //! What an experiment will take, reckoned before it runs.
 
 use super::arms::{Arm, Experiment};
-use super::config::Overlong;
+use super::config::{ExperimentFile, Overlong};
 use super::memory::{Memory, size};
 use super::models::{Models, max_prompt_length};
 use super::resolved::Resolved;
@@ -31,6 +31,8 @@ struct Work {
     rounds: u32,
     /// Completions of all agents in a round.
     completions: usize,
+    /// Some rounds may have fewer.
+    varies: bool,
     max_completion_length: usize,
     /// It would draw, and nobody generates what it could draw.
     nothing_to_draw: bool,
@@ -99,14 +101,32 @@ impl Work {
         let (keys, balance) = (&arm.resolved.keys, arm.resolved.balance());
         let agents = keys.swarm.agents;
         let replays = keys.swarm.draw_from == DrawFrom::Itself;
-        let alone = balance.local() == 0 || (agents == 1 && !replays);
+        let alone = balance.most_local() == 0 || (agents == 1 && !replays);
         Self {
             name: arm.name.clone(),
             rounds: keys.rounds,
-            completions: agents * balance.local() * keys.generate.num_generations,
+            completions: agents * most_completions(keys, balance.most_local()),
+            varies: balance.varies()
+                || keys.swarm.max_redraws > 0
+                || keys.swarm.generations_at_a_time > 0,
             max_completion_length: keys.generate.max_completion_length,
-            nothing_to_draw: balance.external() > 0 && alone,
+            nothing_to_draw: balance.draws() && alone,
         }
+    }
+}
+
+/// Most completions of an agent in a round.
+fn most_completions(keys: &ExperimentFile, local: usize) -> usize {
+    let (swarm, group) = (&keys.swarm, keys.generate.num_generations);
+    let each = if swarm.generations_at_a_time > 0 {
+        2 * group
+    } else {
+        group
+    };
+    let all = local * each * (1 + swarm.max_redraws);
+    match swarm.max_completions {
+        0 => all,
+        most => all.min(most.max(local * group)),
     }
 }
 
@@ -212,9 +232,10 @@ impl fmt::Display for Work {
         let (name, rounds, completions) = (&self.name, self.rounds, self.completions);
         let all = completions as u128 * u128::from(rounds);
         let tokens = all * self.max_completion_length as u128;
+        let most = if self.varies { "at most " } else { "" };
         writeln!(
             f,
-            "arm {name:<8} {rounds} rounds of {completions} completions, {all} a run, {tokens} tokens \
+            "arm {name:<8} {rounds} rounds of {most}{completions} completions, {most}{all} a run, {tokens} tokens \
              at most"
         )?;
         if self.nothing_to_draw {

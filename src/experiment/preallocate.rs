@@ -4,7 +4,8 @@
 use super::resolved::Resolved;
 use crate::member::{Asked, Learner, Responder, TrainingRollout};
 use crate::rollout::{
-    AgentId, Completion, FinishReason, Prompt, Question, Rollout, RolloutId, ScoredRollout, Token,
+    AgentId, AuthorLogprobs, Completion, FinishReason, Prompt, Question, Rollout, RolloutId,
+    ScoredRollout, Token,
 };
 use crate::seed::Seed;
 use crate::swarm::{Seat, Workers};
@@ -46,6 +47,7 @@ fn largest_round(arm: &Resolved, member: &mut dyn Responder) -> Result<()> {
         text: String::new(),
         finish_reason: FinishReason::Length,
         tokens: vec![any; generate.max_completion_length],
+        logprobs: AuthorLogprobs::Untold,
     };
     let rollout = |(question, prompt)| {
         own_rollout(

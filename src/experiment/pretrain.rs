@@ -7,7 +7,7 @@ use super::recipe::{Content, Recipe};
 use crate::learn::{Example, Optim, Optimizer, OptimizerConfig, sft};
 use crate::model::weights::{self, Dtype};
 use crate::model::{Decoder, Device, ModelConfig};
-use crate::rollout::Question;
+use crate::rollout::{AuthorLogprobs, Question};
 use crate::seed::{Rng, Seed};
 use crate::swarm::{Split, Tasks, Workers};
 use crate::task::Scoring;
@@ -183,6 +183,7 @@ impl Recipe {
                     advantage: 1.0,
                     truncated: false,
                     foreign: false,
+                    author: AuthorLogprobs::Untold,
                 });
             }
         }

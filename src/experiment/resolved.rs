@@ -4,7 +4,7 @@ use super::config::{AgentTable, ExperimentFile, TasksTable};
 use super::questions_file;
 use super::validate::{check, distinct, proportions, validate_mix};
 use crate::rollout::Question;
-use crate::swarm::{Balance, Mix, Replay, SwarmConfig, TaskProportions, Tasks};
+use crate::swarm::{Balance, Mix, Replay, Sampling, SwarmConfig, TaskProportions, Tasks};
 use crate::task::catalog;
 use crate::wire::Limits;
 use std::collections::BTreeMap;
@@ -48,7 +48,11 @@ impl Resolved {
 
     /// How many rollouts of each kind a training set has.
     pub fn balance(&self) -> Balance {
-        Balance::fixed(self.mix)
+        Balance {
+            rule: self.keys.swarm.balance,
+            mix: self.mix,
+            schedule: self.keys.swarm.schedule.clone(),
+        }
     }
 
     /// The round of this arm.
@@ -56,17 +60,25 @@ impl Resolved {
         let keys = &self.keys;
         SwarmConfig {
             balance: self.balance(),
-            selection: keys.swarm.selection,
+            selection: Arc::new(keys.swarm.selection),
             replay: Replay {
                 from: keys.swarm.draw_from,
                 rounds: keys.swarm.replay_rounds,
+                max_uses: keys.swarm.replay_max_uses,
             },
+            share_logprobs: keys.swarm.share_logprobs,
             signal_limit: keys.swarm.signal_limit,
             shadows: keys.shadow.all(),
             max_redraws: keys.swarm.max_redraws,
             questions: keys.tasks.questions,
-            num_generations: keys.generate.num_generations,
+            ask: keys.swarm.ask,
+            sampling: Sampling {
+                num_generations: keys.generate.num_generations,
+                at_a_time: keys.swarm.generations_at_a_time,
+                most: keys.swarm.max_completions,
+            },
             scale_rewards: keys.train.scale_rewards,
+            foreign_lean: keys.train.foreign_lean,
             eval_questions: keys.eval.questions,
             eval_every: keys.eval.every,
             rounds: keys.rounds,

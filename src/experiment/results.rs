@@ -166,6 +166,7 @@ fn shaping(keys: &ExperimentFile) -> Result<String> {
     Ok(toml::to_string(&ExperimentFile {
         seeds: Vec::new(),
         baseline: None,
+        league: None,
         mixes: Vec::new(),
         arm: Vec::new(),
         sweep: None,

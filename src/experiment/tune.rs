@@ -4,14 +4,13 @@
 //! results; what it found stands in `tuning.csv` beside them.
 
 use super::arms::{Arm, Experiment, label};
-use super::config::Criterion;
 use super::models::Models;
 use super::results::Results;
 use super::run::{Ending, RunOptions, run};
 use super::run_checks::RunFailed;
 use super::toml_file;
 use super::watcher::Watcher;
-use crate::report::{self, Tuning};
+use crate::report::{self, Criterion, Tuning};
 use crate::results_layout::TUNING;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -181,8 +180,7 @@ pub fn tune(
             Err(error) if error.is::<RunFailed>() => {}
             Err(error) => return Err(error),
         }
-        let equal_completions = tune.criterion == Criterion::HeldOutAtEqualCompletions;
-        plan.gather(results.dir(), equal_completions)?;
+        plan.gather(results.dir(), tune.criterion)?;
     }
     for choice in report::choices(results.dir())? {
         if plan.arms.contains(&choice.arm) {

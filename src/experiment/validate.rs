@@ -3,7 +3,8 @@
 //! Errors name the key, what was found and what was expected.
 
 use super::config::{ExperimentFile, ShadowTable};
-use crate::swarm::{DrawFrom, Mix, TaskProportions};
+use crate::learn::ImportanceSampling;
+use crate::swarm::{BalanceRule, DrawFrom, Mix, ShareLogprobs, SignalLimit, TaskProportions};
 use std::fmt::Display;
 
 /// Most rollouts of a kind, and most completions of one.
@@ -36,9 +37,7 @@ impl ExperimentFile {
             agents,
             "1 to 1024",
         )?;
-        let redraws = self.swarm.max_redraws;
-        let range = format!("0 to {MOST}");
-        check(redraws <= MOST, "swarm.max_redraws", redraws, &range)?;
+        self.validate_redraws()?;
         self.validate_draw()?;
         self.validate_generation()?;
         let questions = self.eval.questions;
@@ -57,7 +56,53 @@ impl ExperimentFile {
         let memory = self.device.memory_gib.unwrap_or(1.0);
         let sane = memory > 0.0 && memory.is_finite();
         check(sane, "device.memory_gib", memory, "more than 0")?;
-        self.train.validate()
+        self.train.validate()?;
+        self.validate_logprobs()
+    }
+
+    fn validate_logprobs(&self) -> Result<(), String> {
+        let (told, key) = (self.swarm.share_logprobs, "swarm.share_logprobs");
+        let needed = self.train.needs_logprobs();
+        let expected = "\"sequence\" or \"token\" where train.importance_sampling or train.foreign_max_kl needs it";
+        check(
+            !needed || told != ShareLogprobs::None,
+            key,
+            "\"none\"",
+            expected,
+        )?;
+        let of_tokens = self.train.importance_sampling == ImportanceSampling::TokenTruncate;
+        let found = "\"sequence\"";
+        let expected = "\"token\" where train.importance_sampling is \"token_truncate\"";
+        check(
+            !of_tokens || told == ShareLogprobs::Token,
+            key,
+            found,
+            expected,
+        )
+    }
+
+    fn validate_redraws(&self) -> Result<(), String> {
+        let (swarm, range) = (&self.swarm, format!("0 to {MOST}"));
+        let redraws = swarm.max_redraws;
+        check(redraws <= MOST, "swarm.max_redraws", redraws, &range)?;
+        let (step, group) = (swarm.generations_at_a_time, self.generate.num_generations);
+        let key = "swarm.generations_at_a_time";
+        let expected = format!("0 to {group} (generate.num_generations)");
+        check(step <= group, key, step, &expected)?;
+        let shadows = !self.shadow.all().is_empty();
+        let expected = "0 where there are shadow draws, which are of whole groups";
+        check(step == 0 || !shadows, key, step, expected)?;
+        let (most, key) = (swarm.max_completions, "swarm.max_completions");
+        check(
+            most <= MOST * MOST,
+            key,
+            most,
+            &format!("0 to {}", MOST * MOST),
+        )?;
+        let asks_again = redraws > 0 || step > 0;
+        let expected =
+            "0 where neither swarm.max_redraws nor swarm.generations_at_a_time asks for more";
+        check(most == 0 || asks_again, key, most, expected)
     }
 
     fn validate_draw(&self) -> Result<(), String> {
@@ -65,8 +110,9 @@ impl ExperimentFile {
         let key = "swarm.replay_rounds";
         check(replay <= 1000, key, replay, "0 to 1000")?;
         let possible = from == DrawFrom::Others || replay > 0;
-        let expected = "at least 1 where swarm.draw_from is \"self\": its rollouts of this round are all there";
+        let expected = "at least 1 where swarm.draw_from is not \"others\"";
         check(possible, key, replay, expected)?;
+        self.validate_balance()?;
         let ShadowTable { mixes, selections } = &self.shadow;
         if mixes.is_empty() && selections.is_empty() {
             return Ok(());
@@ -76,6 +122,37 @@ impl ExperimentFile {
         distinct("shadow.selections", selections)?;
         let mut mixes = mixes.iter();
         mixes.try_for_each(|mix| validate_mix("shadow.mixes", *mix))
+    }
+
+    fn validate_balance(&self) -> Result<(), String> {
+        let (rule, schedule) = (self.swarm.balance, &self.swarm.schedule);
+        let scheduled = rule == BalanceRule::Schedule;
+        let key = "swarm.schedule";
+        let (found, expected) = if scheduled {
+            (
+                "no entry",
+                "at least one where swarm.balance is \"schedule\"",
+            )
+        } else {
+            ("entries", "none where swarm.balance is not \"schedule\"")
+        };
+        check(scheduled != schedule.is_empty(), key, found, expected)?;
+        for entry in schedule {
+            validate_mix(key, entry.mix())?;
+        }
+        let rounds: Vec<u32> = schedule.iter().map(|entry| entry.from_round).collect();
+        let ascending = rounds.is_sorted_by(|a, b| a < b) && rounds.first() != Some(&0);
+        let expected = "from_round from 1 on, in ascending order";
+        check(ascending, key, "another order", expected)?;
+        let limited = self.swarm.signal_limit == SignalLimit::Own;
+        let fills = rule == BalanceRule::Fill;
+        let expected = "\"none\" where swarm.balance is \"fill\", which brings more signals than the own rollouts have";
+        check(
+            !(limited && fills),
+            "swarm.signal_limit",
+            "\"own\"",
+            expected,
+        )
     }
 
     /// # Errors

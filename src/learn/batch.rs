@@ -5,6 +5,7 @@
 
 use crate::kernels::Packing;
 use crate::model::Decoder;
+use crate::rollout::AuthorLogprobs;
 use crate::seed::Seed;
 use burn::tensor::Tensor;
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ pub struct Example {
     pub truncated: bool,
     /// True when another policy wrote it.
     pub foreign: bool,
+    /// What that other policy's log-probs were, as far as its author has told them.
+    pub author: AuthorLogprobs,
 }
 
 /// The layout of a batch of examples.
@@ -165,6 +168,7 @@ mod tests {
             advantage: 1.0,
             truncated: false,
             foreign: false,
+            author: AuthorLogprobs::Untold,
         };
         let all = [
             example(&[1, 2], &[3]),

@@ -1,7 +1,7 @@
 //! The `[train]` table of an experiment, under TRL's names.
 
 use super::optimizer::{Optim, OptimizerConfig};
-use crate::rollout::ScaleRewards;
+use crate::advantage::ScaleRewards;
 use serde::{Deserialize, Serialize};
 
 /// How the losses of tokens are reduced to one number.
@@ -16,6 +16,19 @@ pub enum LossType {
     DrGrpo,
     /// As `bnpo`, but with the mean number of tokens of the round's minibatches as divisor.
     Dapo,
+}
+
+/// What an importance weight is of (`train.importance_sampling`; TRL's `vllm_importance_sampling_mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportanceSampling {
+    /// There is none: all weights are 1, as in the paper.
+    #[default]
+    None,
+    /// Of a token; where its author tells no log-probs of tokens, of the completion.
+    TokenTruncate,
+    /// Of a completion: the ratio of its probabilities weighs all its tokens.
+    SequenceTruncate,
 }
 
 /// The `[train]` table of an experiment, under TRL's names.
@@ -37,6 +50,23 @@ pub struct TrainConfig {
     pub loss_type: LossType,
     /// The scaling of advantages.
     pub scale_rewards: ScaleRewards,
+    /// What the importance weight of an external completion is of.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub importance_sampling: ImportanceSampling,
+    /// The largest importance weight.
+    #[serde(
+        default = "importance_sampling_cap",
+        skip_serializing_if = "is_usual_cap"
+    )]
+    pub importance_sampling_cap: f64,
+    /// External completions without a positive advantage are left out where the learner finds them so much less likely
+    /// than their author (the difference of the log-probs of the whole, nats); none are where the key is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_max_kl: Option<f64>,
+    /// Added to the rewards of external rollouts with a signal, less their mean, before they are scaled: above 0 the
+    /// successes of others count for more, and their failures for less.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub foreign_lean: f64,
     /// Passes over the training set per round.
     pub num_iterations: usize,
     /// Completions per optimizer step; 0 takes the whole training set.
@@ -83,6 +113,19 @@ fn one() -> usize {
     1
 }
 
+/// That of F-TIS.
+fn importance_sampling_cap() -> f64 {
+    2.0
+}
+
+fn is_usual_cap(cap: &f64) -> bool {
+    *cap == importance_sampling_cap()
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 fn sgd_momentum() -> f64 {
     0.9
 }
@@ -103,6 +146,10 @@ impl Default for TrainConfig {
             beta: 0.0,
             loss_type: LossType::Bnpo,
             scale_rewards: ScaleRewards::Group,
+            importance_sampling: ImportanceSampling::None,
+            importance_sampling_cap: importance_sampling_cap(),
+            foreign_max_kl: None,
+            foreign_lean: 0.0,
             num_iterations: 1,
             minibatch_size: 0,
             gradient_accumulation_steps: one(),
@@ -134,6 +181,9 @@ impl TrainConfig {
             ("epsilon", self.epsilon, (0.0..1.0).contains(&self.epsilon), "0 <= epsilon < 1"),
             ("epsilon_high", self.epsilon_high, (0.0..=1e6).contains(&self.epsilon_high), "0 to 1e6"),
             ("beta", self.beta, (0.0..=1e6).contains(&self.beta), "0 to 1e6"),
+            ("importance_sampling_cap", self.importance_sampling_cap, self.importance_sampling_cap > 0.0 && self.importance_sampling_cap <= 1e6, "more than 0, up to 1e6"),
+            ("foreign_max_kl", self.foreign_max_kl.unwrap_or(0.0), self.foreign_max_kl.is_none_or(|kl| (0.0..=1e6).contains(&kl)), "0 to 1e6"),
+            ("foreign_lean", self.foreign_lean, (0.0..=1.0).contains(&self.foreign_lean), "0 to 1"),
             ("num_iterations", self.num_iterations as f64, (1..=1000).contains(&self.num_iterations), "1 to 1000"),
             ("gradient_accumulation_steps", self.gradient_accumulation_steps as f64, (1..=4096).contains(&self.gradient_accumulation_steps), "1 to 4096"),
             ("sgd_momentum", self.sgd_momentum, below_one(self.sgd_momentum), "0 <= sgd_momentum < 1"),
@@ -148,6 +198,11 @@ impl TrainConfig {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether it needs the log-probs of authors.
+    pub fn needs_logprobs(&self) -> bool {
+        self.importance_sampling != ImportanceSampling::None || self.foreign_max_kl.is_some()
     }
 
     /// The part that the optimizer needs.

@@ -21,6 +21,8 @@ pub(super) struct LossInputs<'a> {
     pub(super) reference_logprobs: Option<&'a [f32]>,
     /// The advantage of every token.
     pub(super) advantage: f32,
+    /// The importance weight of each token; none where all are 1. It multiplies what the advantage brings, not the KL.
+    pub(super) weights: Option<&'a [f32]>,
     /// What the reduction multiplies the loss of every token by.
     pub(super) scale: f32,
 }
@@ -44,8 +46,10 @@ pub(super) struct LossMetrics {
 /// (arXiv 2503.14476): with the ratio `r = exp(logprob - old)` and the advantage `A`,
 ///
 /// ```text
-/// -min(r A, clip(r, 1 - epsilon, 1 + epsilon_high) A) + beta k3(reference - logprob)
+/// -w min(r A, clip(r, 1 - epsilon, 1 + epsilon_high) A) + beta k3(reference - logprob)
 /// ```
+///
+/// where `w` is the token's [importance weight](super::importance), a constant.
 ///
 /// # Panics
 /// When the lists have unequal lengths.
@@ -66,14 +70,20 @@ pub(super) fn loss_gradient(
             .is_none_or(|reference| reference.len() == count),
         "one reference log-prob per token"
     );
+    assert!(
+        inputs.weights.is_none_or(|weights| weights.len() == count),
+        "one weight per token"
+    );
     let token = |t: usize| {
         let logprob = inputs.logprobs[t];
-        let surrogate = Surrogate::new(logprob - inputs.old_logprobs[t], inputs.advantage, config);
+        let weight = inputs.weights.map_or(1.0, |weights| weights[t]);
+        let advantage = weight * inputs.advantage;
+        let surrogate = Surrogate::new(logprob - inputs.old_logprobs[t], advantage, config);
         let mut loss = surrogate.loss;
         let mut gradient = if surrogate.flat {
             0.0
         } else {
-            -(inputs.scale * inputs.advantage) * surrogate.ratio
+            -(inputs.scale * advantage) * surrogate.ratio
         };
         if let Some(reference) = inputs.reference_logprobs {
             let gap = reference[t] - logprob;

@@ -1,5 +1,6 @@
 //! What an update adds up over its tokens and steps.
 
+use super::importance::Importance;
 use super::loss::LossMetrics;
 
 /// What an update did. Empty means that there was nothing to measure.
@@ -15,6 +16,12 @@ pub struct UpdateStats {
     pub kl: Option<f64>,
     /// Mean log-prob of computed external tokens before the update.
     pub foreign_logp: Option<f64>,
+    /// Mean importance weight of those of them whose author has told their log-probs.
+    pub importance_weight: Option<f64>,
+    /// Share of those whose weight was cut at its largest value.
+    pub truncated_frac: Option<f64>,
+    /// Share of computed external completions that were left out for lying too far from the policy.
+    pub filtered_frac: Option<f64>,
     /// Optimizer steps taken.
     pub steps: usize,
     /// Those of them in which no completion had a gradient: with loss and norm 0.
@@ -36,9 +43,42 @@ pub(super) struct MinibatchMetrics {
     /// log-probs before the update.
     foreign: usize,
     foreign_logp: f64,
+    weights: Weights,
+}
+
+/// Sums over external completions whose authors have told their log-probs, in the first pass.
+#[derive(Debug, Default)]
+struct Weights {
+    completions: usize,
+    tokens: usize,
+    /// Of the weights of their tokens.
+    sum: f64,
+    truncated: usize,
+    filtered: usize,
+}
+
+impl Weights {
+    fn add(&mut self, other: &Self) {
+        self.completions += other.completions;
+        self.tokens += other.tokens;
+        self.sum += other.sum;
+        self.truncated += other.truncated;
+        self.filtered += other.filtered;
+    }
 }
 
 impl MinibatchMetrics {
+    /// Counts the weights of an external completion.
+    pub(super) fn add_importance(&mut self, importance: &Importance) {
+        self.weights.add(&Weights {
+            completions: 1,
+            tokens: importance.weights.len(),
+            sum: importance.sum,
+            truncated: importance.truncated,
+            filtered: usize::from(importance.filtered),
+        });
+    }
+
     /// Counts the tokens of an external completion.
     pub(super) fn add_foreign(&mut self, old_logprobs: &[f32]) {
         self.foreign += old_logprobs.len();
@@ -80,6 +120,7 @@ impl UpdateMetrics {
         all.loss.kl += one.loss.kl;
         all.foreign += one.foreign;
         all.foreign_logp += one.foreign_logp;
+        all.weights.add(&one.weights);
     }
 
     /// A minibatch that was left out.
@@ -99,6 +140,7 @@ impl UpdateMetrics {
             loss,
             foreign,
             foreign_logp,
+            weights,
         } = &self.all;
         UpdateStats {
             loss: mean(loss.loss, self.steps),
@@ -106,6 +148,9 @@ impl UpdateMetrics {
             clip_ratio: mean(loss.clipped as f64, self.tokens),
             kl: mean(loss.kl, loss.tokens).filter(|_| beta != 0.0),
             foreign_logp: mean(*foreign_logp, *foreign),
+            importance_weight: mean(weights.sum, weights.tokens),
+            truncated_frac: mean(weights.truncated as f64, weights.tokens),
+            filtered_frac: mean(weights.filtered as f64, weights.completions),
             steps: self.steps,
             steps_without_signal: self.steps_without_signal,
             global_step: self.steps,

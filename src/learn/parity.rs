@@ -96,6 +96,7 @@ pub(super) fn examples(model: &Decoder, prompts: &[Vec<u32>], decoding: &Decodin
         advantage: [1.0, -0.5, -1.0, 0.75][row % 4],
         truncated: false,
         foreign: false,
+        author: crate::rollout::AuthorLogprobs::Untold,
     };
     ids(model, prompts, 4, &warm)
         .into_iter()

@@ -8,6 +8,7 @@ use super::backward::Backward;
 use super::batch::{Batch, Example, minibatches};
 use super::config::TrainConfig;
 use super::head;
+use super::importance::Importance;
 use super::loss::{LossInputs, loss_gradient};
 use super::metrics::{MinibatchMetrics, UpdateMetrics, UpdateStats};
 use super::optimizer::{Optimizer, is_finite};
@@ -201,11 +202,18 @@ impl Update<'_> {
             if minibatch.first_pass && example.foreign {
                 metrics.add_foreign(old_logprobs);
             }
+            let importance = Importance::of(example, old_logprobs, self.config);
+            if let Some(importance) = importance.as_ref().filter(|_| minibatch.first_pass) {
+                metrics.add_importance(importance);
+            }
             let inputs = LossInputs {
                 logprobs,
                 old_logprobs,
                 reference_logprobs: reference.as_ref().map(|all| &all[tokens]),
                 advantage: example.advantage as f32,
+                weights: importance
+                    .as_ref()
+                    .map(|importance| &importance.weights[..]),
                 scale: minibatch.scales[index] as f32,
             };
             loss_gradient(inputs, self.config, &mut metrics.loss)

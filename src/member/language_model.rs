@@ -10,7 +10,7 @@ use crate::learn::{Decoding, Example, Generated, Optimizer, TrainConfig, Update,
 use crate::model::Decoder;
 use crate::model::optimizer_state::OptimizerState;
 use crate::model::weights::{self, Dtype, WeightFiles};
-use crate::rollout::{Completion, FinishReason, Prompt, Question};
+use crate::rollout::{AuthorLogprobs, Completion, FinishReason, Prompt, Question};
 use crate::seed::Seed;
 use anyhow::Result;
 use burn::module::Module;
@@ -91,6 +91,12 @@ impl LanguageModel {
         tokens
     }
 
+    /// Of the tokenizer and the token that ends a completion.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let eos = u64::from(self.folder.eos[0]);
+        self.folder.tokenizer.fingerprint().wrapping_add(eos)
+    }
+
     fn completion(&self, generated: Generated) -> Completion {
         let ids: Vec<u32> = generated.tokens.iter().map(|t| t.id).collect();
         let ended = generated.finish_reason == FinishReason::Stop;
@@ -99,6 +105,7 @@ impl LanguageModel {
             text: self.folder.tokenizer.decode(text),
             finish_reason: generated.finish_reason,
             tokens: generated.tokens,
+            logprobs: AuthorLogprobs::Untold,
         }
     }
 
@@ -115,6 +122,13 @@ impl LanguageModel {
                 };
                 let cut_off = completion.finish_reason == FinishReason::Length;
                 let truncated = cut_off || tokens.len() > longest;
+                let told = match set.foreign && tokens.len() <= longest {
+                    true => completion
+                        .logprobs
+                        .read_by(self.fingerprint(), tokens.len()),
+                    // those of a whole say nothing about a part
+                    false => AuthorLogprobs::Untold,
+                };
                 tokens.truncate(longest);
                 examples.push(Example {
                     prompt: set.scored.prompt.tokens.to_vec(),
@@ -122,6 +136,7 @@ impl LanguageModel {
                     advantage,
                     truncated,
                     foreign: set.foreign,
+                    author: told,
                 });
             }
         }
@@ -155,6 +170,16 @@ impl Responder for LanguageModel {
         let generated = &completion.tokens[..completion.tokens.len() - usize::from(ended)];
         let encoded = self.folder.tokenizer.encode_completion(&completion.text);
         !encoded.into_iter().eq(generated.iter().map(|t| t.id))
+    }
+
+    fn token_logprobs(&self, completion: &Completion) -> Option<AuthorLogprobs> {
+        let last = completion.tokens.last().map(|token| token.id);
+        let stopped = completion.finish_reason == FinishReason::Stop;
+        let other_end = stopped && last != Some(self.folder.eos[0]);
+        (!other_end && !self.reencodes_differently(completion)).then(|| AuthorLogprobs::Token {
+            tokenizer: self.fingerprint(),
+            logprobs: completion.tokens.iter().map(|t| t.logprob).collect(),
+        })
     }
 
     fn learner(&mut self) -> Option<&mut dyn Learner> {

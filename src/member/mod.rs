@@ -19,7 +19,7 @@ pub use model_folder::ModelFolder;
 pub use prompts::Prompts;
 pub use scripted::{Scripted, Trained};
 
-use crate::rollout::{Completion, Prompt, Question, ScoredRollout};
+use crate::rollout::{AuthorLogprobs, Completion, Prompt, Question, ScoredRollout};
 use crate::seed::Seed;
 use anyhow::Result;
 use std::path::Path;
@@ -78,6 +78,13 @@ pub trait Responder: Send {
 
     /// Whether an own completion's text would encode to other tokens than were generated.
     fn reencodes_differently(&self, completion: &Completion) -> bool;
+
+    /// The log-probs of an own completion token by token, where any member with the same tokenizer would encode its
+    /// text to the very tokens that were generated; none otherwise.
+    fn token_logprobs(&self, completion: &Completion) -> Option<AuthorLogprobs> {
+        let _ = completion;
+        None
+    }
 
     /// Itself as one that learns; none for a member that does not.
     fn learner(&mut self) -> Option<&mut dyn Learner> {

@@ -1,7 +1,9 @@
 //! A member that follows a script: for tests of the round, and for trials without a model.
 
 use super::{Asked, Learner, Responder, TrainingRollout, Unreadable, UpdateStats};
-use crate::rollout::{Completion, FinishReason, Prompt, Question, RolloutId, Token};
+use crate::rollout::{
+    AuthorLogprobs, Completion, FinishReason, Prompt, Question, RolloutId, Token,
+};
 use crate::seed::Seed;
 use anyhow::Result;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub type Trained = Vec<(RolloutId, Vec<f64>)>;
 
 type Script = Box<dyn FnMut(&Question, usize, Seed) -> String + Send>;
+
+/// The fingerprint of a tokenizer whose tokens are characters.
+const CHARACTERS: u64 = 0;
 
 /// Longest answer, in characters.
 const LONGEST: usize = 200;
@@ -63,6 +68,7 @@ impl Scripted {
                 true => FinishReason::Stop,
                 false => FinishReason::Length,
             },
+            logprobs: AuthorLogprobs::Untold,
         }
     }
 }
@@ -92,6 +98,13 @@ impl Responder for Scripted {
     fn reencodes_differently(&self, completion: &Completion) -> bool {
         let generated = completion.tokens.iter().map(|t| t.id);
         !completion.text.chars().map(u32::from).eq(generated)
+    }
+
+    fn token_logprobs(&self, completion: &Completion) -> Option<AuthorLogprobs> {
+        Some(AuthorLogprobs::Token {
+            tokenizer: CHARACTERS,
+            logprobs: completion.tokens.iter().map(|t| t.logprob).collect(),
+        })
     }
 
     fn learner(&mut self) -> Option<&mut dyn Learner> {

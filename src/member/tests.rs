@@ -7,7 +7,8 @@ use super::{
 use crate::learn::{Decoding, Example, TrainConfig};
 use crate::model::Device;
 use crate::rollout::{
-    AgentId, Completion, FinishReason, Question, Rollout, RolloutId, ScoredRollout, Token,
+    AgentId, AuthorLogprobs, Completion, FinishReason, Question, Rollout, RolloutId, ScoredRollout,
+    Token,
 };
 use crate::seed::Seed;
 use crate::tokenizer::{self, Tokenizer};
@@ -105,6 +106,7 @@ fn examples(
         text: text.into(),
         finish_reason,
         tokens: tokens(ids),
+        logprobs: AuthorLogprobs::Untold,
     };
     let (member, _) = member(longest, false);
     let training = TrainingRollout {
@@ -153,6 +155,7 @@ fn a_text_that_encodes_to_other_tokens_is_noticed() {
             text: text.into(),
             finish_reason,
             tokens: tokens(ids),
+            logprobs: AuthorLogprobs::Untold,
         })
     };
     assert!(!differs(&ids, FinishReason::Length));
@@ -170,6 +173,79 @@ fn a_text_that_encodes_to_other_tokens_is_noticed() {
         differs(&letters, FinishReason::Length),
         "the same text in smaller tokens"
     );
+}
+
+#[test]
+fn log_probs_of_tokens_are_told_where_the_text_says_which_tokens_they_are() {
+    let (member, tokenizer) = member(10, false);
+    let text = "The answer is 5.";
+    let told = |ids: &[u32], finish_reason| {
+        let generated = |&id: &u32| Token {
+            id,
+            logprob: -0.5,
+            entropy: 0.0,
+        };
+        let own = Completion {
+            text: text.into(),
+            finish_reason,
+            tokens: ids.iter().map(generated).collect(),
+            logprobs: AuthorLogprobs::Untold,
+        };
+        member.token_logprobs(&own)
+    };
+    let ids = tokenizer.encode_completion(text);
+    let ended = [&ids[..], &[FIRST_EOS]].concat();
+    let expected = AuthorLogprobs::Token {
+        tokenizer: member.fingerprint(),
+        logprobs: vec![-0.5; ended.len()],
+    };
+    assert_eq!(told(&ended, FinishReason::Stop), Some(expected));
+    assert!(told(&ids, FinishReason::Length).is_some());
+    let other_end = [&ids[..], &[SECOND_EOS]].concat();
+    assert_eq!(
+        told(&other_end, FinishReason::Stop),
+        None,
+        "others would end it with another token"
+    );
+    let letters = text
+        .chars()
+        .map(|c| tokenizer.encode_completion(&c.to_string()));
+    let letters: Vec<u32> = letters.flatten().collect();
+    assert_eq!(told(&letters, FinishReason::Length), None);
+}
+
+#[test]
+fn log_probs_are_read_by_who_has_the_same_tokens() {
+    let (member, tokenizer) = member(10, false);
+    let (text, fingerprint) = ("The answer is 5.", member.fingerprint());
+    let length = tokenizer.encode_completion(text).len() + 1;
+    let told = AuthorLogprobs::Token {
+        tokenizer: fingerprint,
+        logprobs: vec![-0.5; length],
+    };
+    // one with the same tokenizer, one with another, one that cuts the completion off
+    let read = |fingerprint: u64, longest: usize| {
+        let (member, _) = self::member(longest, false);
+        let shown = Completion {
+            text: text.into(),
+            finish_reason: FinishReason::Stop,
+            tokens: Vec::new(),
+            logprobs: AuthorLogprobs::Token {
+                tokenizer: fingerprint,
+                logprobs: vec![-0.5; length],
+            },
+        };
+        let training = TrainingRollout {
+            scored: &scored(&member, vec![shown]),
+            advantages: vec![1.0],
+            foreign: true,
+        };
+        member.examples(&[training]).remove(0).author
+    };
+    assert_eq!(read(fingerprint, length), told);
+    let sum = -0.5 * length as f32;
+    assert_eq!(read(fingerprint + 1, length), AuthorLogprobs::Sequence(sum));
+    assert_eq!(read(fingerprint, length - 1), AuthorLogprobs::Untold);
 }
 
 fn complete(member: &mut LanguageModel, seed: u64) -> Vec<Vec<Completion>> {

@@ -165,6 +165,21 @@ pub(super) fn round_of(cost: &[f64], spent: f64) -> Option<usize> {
     last.map(|last| last + 1)
 }
 
+/// A reward, the mean over agents, as the mean over the first so much of what a run spends; none where it spends less.
+pub(super) fn over(run: &Run, series: Series, cost: &[f64], spent: f64) -> Option<f64> {
+    let last = round_of(cost, spent)? - 1;
+    let before: f64 = cost[..last].iter().sum();
+    // of the last round only the part that is paid for counts
+    let weights = cost[..last].iter().copied().chain([spent - before]);
+    let agents = every_round(run, series)?;
+    let of_round = |round: usize| mean(agents.iter().map(|agent| agent[round]));
+    let sum: Option<f64> = weights
+        .enumerate()
+        .map(|(round, weight)| Some(of_round(round)? * weight))
+        .sum();
+    Some(sum? / spent)
+}
+
 /// The held-out reward, the mean over agents, in that round.
 pub(super) fn held_out_after(run: &Run, cost: &[f64], spent: f64) -> Option<f64> {
     // a round is evaluated before it generates: what was spent in it shows in the next

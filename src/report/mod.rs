@@ -1,12 +1,13 @@
 //! The results of an experiment as tables and pictures, made from the CSV files of its runs alone; the page with all
 //! of them adds the configuration and some rollouts where they lie beside.
 //!
-//! `arms` reads `arms.csv` and finds the runs, `rounds_file` reads each into plain numbers, the `runs`; `stats`, `metrics` and `summary`
-//! compute; `table`, `table_csv`, `console`, `claims`, `budgets`, `horizons`, `shadows`, `tuning` and `sweep` make texts, with numbers as `format`
+//! `arms` reads `arms.csv`, an `arm` a line, and finds the runs, `rounds_file` reads each into plain numbers, the `runs`; `stats`, `metrics` and `summary`
+//! compute; `table`, `table_csv`, `console`, `claims`, `budgets`, `horizons`, `league`, `shadows`, `tuning` and `sweep` make texts, with numbers as `format`
 //! writes them; `curves`, `plots` and `cost_plots` make the pictures, each a `figure` of panels drawn by `panel` on a `canvas` as
 //! `theme` says; `page` puts all on one page; `paper` holds the numbers to compare with. No clock, no environment,
 //! no TOML: the same CSV gives the same bytes anywhere.
 
+mod arm;
 mod arms;
 mod budgets;
 mod canvas;
@@ -17,6 +18,7 @@ mod curves;
 mod figure;
 mod format;
 mod horizons;
+mod league;
 mod means;
 mod metrics;
 mod output;
@@ -45,11 +47,11 @@ pub use self::{
     means::write_means,
     scaling::scaling,
     summary::Summary,
-    tuning::{Choice, Edge, Tuning, choices},
+    tuning::{Choice, Criterion, Edge, Tuning, choices},
 };
 
 /// What [`write()`] makes in a folder. Where there is something to show in them, also `timings.md`, `tasks.png`,
-/// `costs.png` and `form.png`, and `.md` and `.png` of `sweep`, `selection-only` and `tuning`.
+/// `costs.png` and `form.png`, `league.md`, and `.md` and `.png` of `sweep`, `selection-only` and `tuning`.
 pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, horizons.md, cumulative.png, smoothed.png, raw.png, \
                          selection.png and more";
 
@@ -67,6 +69,7 @@ pub fn write(dir: &Path) -> Result<Summary> {
         ("claims.md", Some(claims.into_bytes())),
         ("budgets.md", Some(budgets::completions(&arms).into_bytes())),
         ("horizons.md", Some(horizons::markdown(&arms).into_bytes())),
+        ("league.md", league::markdown(&arms).map(String::into_bytes)),
         (
             "selection-only.md",
             shadows::markdown(&arms).map(String::into_bytes),

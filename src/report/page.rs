@@ -30,7 +30,8 @@ const PICTURES: [(&str, &str); 10] = [
     ("tuning.png", "Tuning"),
 ];
 /// Tables in the order of the page.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
+    "league.md",
     "sweep.md",
     "table.md",
     "claims.md",

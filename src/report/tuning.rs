@@ -14,11 +14,24 @@ use super::{
     metrics,
     output::write_file,
     panel::{Line as Stroke, Panel, Scale},
-    runs::Run,
+    runs::{Run, Series},
     stats::{Estimate, estimate},
     theme,
 };
 use crate::results_layout::{TUNING, TUNING_TABLE};
+
+/// When the values of a tuned key are compared by held-out reward, the mean over agents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Criterion {
+    /// In the last round of the tuning.
+    #[default]
+    HeldOutAtEqualRounds,
+    /// After as many completions as the cheapest run of the tuning generates.
+    HeldOutAtEqualCompletions,
+    /// Over so many completions: the mean of the held-out reward from the first to the last of them.
+    HeldOutOverEqualCompletions,
+}
 
 /// A line of `tuning.csv`: one run of the tuning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +44,9 @@ pub(super) struct Line {
     pub(super) round: usize,
     pub(super) completions: u64,
     held_out: f64,
+    /// Whether that is its mean over those completions.
+    #[serde(default)]
+    mean: bool,
 }
 
 /// The value that was chosen for an arm.
@@ -111,12 +127,12 @@ impl Tuning {
         Ok(self.runs().all(is_there))
     }
 
-    /// Writes `tuning.csv` from the runs of the tuning: held-out reward in their last round or, at equal
-    /// completions, when the cheapest of them is over. A run that could not go on to its end has 0.
+    /// Writes `tuning.csv` from the runs of the tuning: their held-out reward by the criterion. A run that could not go
+    /// on to its end has 0.
     ///
     /// # Errors
     /// When the runs cannot be read or the file cannot be written.
-    pub fn gather(&self, dir: &Path, equal_completions: bool) -> Result<()> {
+    pub fn gather(&self, dir: &Path, by: Criterion) -> Result<()> {
         let arms = arms::read(&dir.join(TUNING))?;
         let found = |arm: &str, value: &str, seed: u64| {
             let same = |other: &&ArmRuns| {
@@ -141,14 +157,8 @@ impl Tuning {
         let budget = all.map(|run| run.completions).fold(f64::INFINITY, f64::min);
         let mut writer = csv::Writer::from_writer(Vec::new());
         for (arm, value, seed) in self.runs() {
-            let [round, completions, held_out] = whole(arm, value, seed).map_or([0.0; 3], |run| {
-                let spent = if equal_completions {
-                    budget
-                } else {
-                    run.completions
-                };
-                criterion(run, spent)
-            });
+            let [round, completions, held_out] =
+                whole(arm, value, seed).map_or([0.0; 3], |run| criterion(run, by, budget));
             writer.serialize(Line {
                 arm: arm.clone(),
                 key: self.key.clone(),
@@ -157,17 +167,25 @@ impl Tuning {
                 round: round as usize,
                 completions: completions as u64,
                 held_out: super::format::rounded(held_out, 6),
+                mean: by == Criterion::HeldOutOverEqualCompletions,
             })?;
         }
         write_file(&dir.join(TUNING_TABLE), &writer.into_inner()?)
     }
 }
 
-/// The round in which so many completions are spent, the completions up to it, and held-out reward then.
-fn criterion(run: &Run, spent: f64) -> [f64; 3] {
+/// The round in which the run is compared, the completions up to it, and its held-out reward.
+fn criterion(run: &Run, by: Criterion, budget: f64) -> [f64; 3] {
     let costs = &run.completions_of;
+    let spent = match by {
+        Criterion::HeldOutAtEqualRounds => run.completions,
+        _ => budget,
+    };
     let round = metrics::round_of(costs, spent).unwrap_or(run.rounds);
-    let held_out = metrics::held_out_after(run, costs, spent);
+    let held_out = match by {
+        Criterion::HeldOutOverEqualCompletions => metrics::over(run, Series::Eval, costs, spent),
+        _ => metrics::held_out_after(run, costs, spent),
+    };
     [
         round as f64,
         costs[..round].iter().sum(),
@@ -251,9 +269,14 @@ pub(super) fn markdown(lines: &[Line]) -> Option<String> {
     let seeds = distinct(lines.iter().map(|line| line.seed));
     let mut text = format!(
         "# Tuning: {key}\n\nHeld-out reward with each value, mean over {} that no other result is reported on, in brackets the \
-         95 % interval of Student's t. Every arm runs with the best. *After*: the round and the completions whose held-out \
-         reward was compared.\n\n| arm | {} | best | after |\n|---|{}--:|---|\n",
+         95 % interval of Student's t. Every arm runs with the best. *After*: the round and the completions {} \
+         compared.\n\n| arm | {} | best | after |\n|---|{}--:|---|\n",
         count(seeds.len(), "seed"),
+        if lines[0].mean {
+            "up to which the mean of the held-out reward was"
+        } else {
+            "whose held-out reward was"
+        },
         values.join(" | "),
         "--:|".repeat(values.len())
     );

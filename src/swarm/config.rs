@@ -1,32 +1,40 @@
 //! What shapes a round, checked before it comes here.
 
+use super::asking::{Ask, QuestionStream};
 use super::balance::Balance;
 use super::memory::Replay;
-use super::selection::{Selection, SignalLimit};
+use super::sampling::Sampling;
+use super::selection::{Draw, SignalLimit};
 use super::shadow::Shadow;
-use crate::rollout::ScaleRewards;
+use crate::advantage::ScaleRewards;
 use crate::wire::Limits;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-/// Where agents take their questions from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What of its completions' log-probs an author publishes beside the text (`swarm.share_logprobs`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum QuestionStream {
-    /// Each agent asks its own (the paper's text).
-    Independent,
-    /// All agents ask the same (GenRL's code).
-    Shared,
+pub enum ShareLogprobs {
+    /// Nothing, as in the paper.
+    #[default]
+    None,
+    /// Their sum over the tokens of each completion.
+    Sequence,
+    /// That of every token, where the text encodes to the very tokens that were generated; else their sum.
+    Token,
 }
 
 /// What shapes a round.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct SwarmConfig {
     /// Own and external rollouts.
     pub balance: Balance,
     /// The rule of the draw.
-    pub selection: Selection,
+    pub selection: Arc<dyn Draw>,
     /// What is drawn from.
     pub replay: Replay,
+    /// What of its log-probs an author publishes.
+    pub share_logprobs: ShareLogprobs,
     /// How many rollouts with a signal a training set may have.
     pub signal_limit: SignalLimit,
     /// Draws that nobody learns from.
@@ -35,10 +43,14 @@ pub struct SwarmConfig {
     pub max_redraws: usize,
     /// The question stream.
     pub questions: QuestionStream,
-    /// Completions per question (the paper's L).
-    pub num_generations: usize,
+    /// How an agent chooses what it asks itself.
+    pub ask: Ask,
+    /// How it answers.
+    pub sampling: Sampling,
     /// How advantages are scaled.
     pub scale_rewards: ScaleRewards,
+    /// Added to the rewards of external rollouts with a signal.
+    pub foreign_lean: f64,
     /// Held-out questions of an evaluation.
     pub eval_questions: usize,
     /// An evaluation every so many rounds, the first and the last round included; 0 for none.

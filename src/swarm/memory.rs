@@ -6,15 +6,23 @@
 use super::selection::DrawFrom;
 use crate::member::Responder;
 use crate::reward::Reward;
-use crate::rollout::{Completion, Rollout, ScoredRollout, Token};
+use crate::rollout::{Completion, Rollout, RolloutId, ScoredRollout, Token};
 use crate::wire::{self, Limits};
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Rollouts of the last rounds, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Vec<ScoredRollout>);
+pub(super) struct Memory(Vec<Remembered>);
+
+/// A rollout, and how often its owner has learned from it.
+#[derive(Clone, Debug)]
+struct Remembered {
+    scored: ScoredRollout,
+    uses: u32,
+}
 
 /// A remembered rollout in a checkpoint.
 #[derive(Serialize, Deserialize)]
@@ -22,19 +30,39 @@ struct Line {
     rollout: serde_json::Value,
     /// Of each completion; empty where another agent wrote it.
     tokens: Vec<Vec<u32>>,
+    /// How often the agent has learned from it.
+    #[serde(default)]
+    uses: u32,
 }
 
 impl Memory {
-    /// What is remembered of the rounds before this one.
-    pub(super) fn rollouts(&self) -> &[ScoredRollout] {
-        &self.0
+    /// What is remembered of the rounds before this one and has been learned from less than `max_uses`
+    /// times; 0 for any number of times.
+    pub(super) fn usable(&self, max_uses: u32) -> Vec<&ScoredRollout> {
+        let usable = |r: &&Remembered| max_uses == 0 || r.uses < max_uses;
+        self.0.iter().filter(usable).map(|r| &r.scored).collect()
     }
 
-    /// Takes in the rollouts of a round, and forgets those that lie `rounds` rounds back.
-    pub(super) fn add(&mut self, round: u32, rounds: u32, new: &[ScoredRollout]) {
-        self.0
-            .retain(|r| r.rollout.id.round.saturating_add(rounds) > round);
-        self.0.extend_from_slice(new);
+    /// Takes in the rollouts of a round, forgets those that lie `rounds` rounds back, and counts those that this round
+    /// has used.
+    pub(super) fn add<'a>(
+        &mut self,
+        round: u32,
+        rounds: u32,
+        new: impl IntoIterator<Item = &'a ScoredRollout>,
+        used: &[RolloutId],
+    ) {
+        let age = |r: &Remembered| r.scored.rollout.id.round.saturating_add(rounds) > round;
+        self.0.retain(age);
+        let remember = |scored: &ScoredRollout| Remembered {
+            scored: scored.clone(),
+            uses: 0,
+        };
+        self.0.extend(new.into_iter().map(remember));
+        let used: HashSet<&RolloutId> = used.iter().collect();
+        for remembered in &mut self.0 {
+            remembered.uses += u32::from(used.contains(&remembered.scored.rollout.id));
+        }
     }
 
     /// As text, for a checkpoint.
@@ -43,11 +71,13 @@ impl Memory {
     /// When a rollout holds what JSON cannot.
     pub(super) fn save(&self) -> Result<Vec<u8>> {
         let mut lines = Vec::new();
-        for ScoredRollout { rollout, .. } in &self.0 {
+        for Remembered { scored, uses } in &self.0 {
+            let rollout = &scored.rollout;
             let tokens = |c: &Completion| c.tokens.iter().map(|t| t.id).collect();
             let line = Line {
                 rollout: serde_json::from_slice(&wire::encode(rollout)?)?,
                 tokens: rollout.completions.iter().map(tokens).collect(),
+                uses: *uses,
             };
             serde_json::to_writer(&mut lines, &line)?;
             lines.push(b'\n');
@@ -73,10 +103,14 @@ impl Memory {
             restore_tokens(&mut rollout, &line.tokens);
             let prompt = member.prompt(&rollout.question);
             let rewards = reward.score(&rollout.question, &rollout.completions);
-            all.push(ScoredRollout {
+            let scored = ScoredRollout {
                 prompt: prompt.map_err(|why| anyhow!(why))?,
                 rewards: rewards.context("a remembered rollout cannot be scored")?,
                 rollout: Arc::new(rollout),
+            };
+            all.push(Remembered {
+                scored,
+                uses: line.uses,
             });
         }
         Ok(Self(all))
@@ -102,4 +136,6 @@ pub struct Replay {
     pub from: DrawFrom,
     /// Of how many rounds before this one; 0 for those of this round.
     pub rounds: u32,
+    /// How often an agent learns from a rollout at most; 0 for any number of times.
+    pub max_uses: u32,
 }

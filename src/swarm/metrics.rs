@@ -3,6 +3,7 @@
 //! A row is a list of (column, cell) pairs in a fixed order. An empty cell means that there is no
 //! such number (nothing was evaluated, no group was updated on); it never holds NaN.
 
+use super::config::{ShareLogprobs, SwarmConfig};
 use super::shadow::{Shadow, ShadowReward};
 use crate::member::{Responder, UpdateStats};
 use crate::reward::Reward;
@@ -48,10 +49,12 @@ pub struct RoundRecord {
     pub eval_reward: Option<f64>,
     /// Share of groups of the training set whose rewards are all equal (TRL).
     pub frac_reward_zero_std: Option<f64>,
-    /// Own rollouts in the training set.
+    /// Own rollouts of this round in the training set: the I that it had.
     pub own_groups: usize,
-    /// Drawn rollouts in the training set.
+    /// Drawn rollouts in the training set: the J that it had.
     pub external_groups: usize,
+    /// Share of the training set that is from earlier rounds. Only where such are drawn.
+    pub replayed_frac: Option<f64>,
     /// Rollouts of the other agents in the pool.
     pub pool_groups: usize,
     /// Rollouts of the other agents that could not be used: of an unknown task, without a completion, or
@@ -82,6 +85,12 @@ pub struct RoundRecord {
     /// Mean log-prob, before the update, of the external completion tokens that it computed: those
     /// with an advantage, or all where beta is not 0.
     pub foreign_logp: Option<f64>,
+    /// Mean importance weight of those tokens. This and the next two only where there are such weights.
+    pub importance_weight: Option<f64>,
+    /// Share of those tokens whose weight was cut at its largest value.
+    pub truncated_frac: Option<f64>,
+    /// Share of external completions with an advantage that were left out for lying too far from the policy.
+    pub filtered_frac: Option<f64>,
     /// Share of own completions in the rewarded form: with an answer in tags.
     pub tagged_frac: Option<f64>,
     /// Share of those that are right: of reward 1.
@@ -101,18 +110,35 @@ pub struct RoundRecord {
 }
 }
 
-/// What the names of some columns depend on.
+/// Columns of runs that draw from earlier rounds.
+const OF_REPLAY: [&str; 1] = ["replayed_frac"];
+/// Columns of runs with importance weights.
+const OF_WEIGHTS: [&str; 3] = ["importance_weight", "truncated_frac", "filtered_frac"];
+
+/// What the columns of an experiment depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     tasks: Vec<String>,
     shadows: Vec<String>,
+    /// Those that it has no use for.
+    left_out: Vec<&'static str>,
 }
 
 impl Columns {
-    /// Of records of these tasks and shadow draws.
-    pub fn new(tasks: Vec<String>, shadows: &[Shadow]) -> Self {
-        let shadows = shadows.iter().map(Shadow::to_string).collect();
-        Self { tasks, shadows }
+    /// Of records of these tasks in such a swarm.
+    pub fn new(tasks: Vec<String>, config: &SwarmConfig) -> Self {
+        let mut left_out = Vec::new();
+        if config.replay.rounds == 0 {
+            left_out.extend(OF_REPLAY);
+        }
+        if config.share_logprobs == ShareLogprobs::None {
+            left_out.extend(OF_WEIGHTS);
+        }
+        Self {
+            tasks,
+            shadows: config.shadows.iter().map(Shadow::to_string).collect(),
+            left_out,
+        }
     }
 
     /// The names of the tasks that the agents are asked.
@@ -147,11 +173,18 @@ impl RoundRecord {
     /// # Panics
     /// When there is not one reward per task and one result per shadow draw.
     pub fn cells(&self, columns: &Columns) -> Vec<(String, String)> {
-        let Columns { tasks, shadows } = columns;
+        let Columns {
+            tasks,
+            shadows,
+            left_out,
+        } = columns;
         assert_eq!(tasks.len(), self.task_rewards.len(), "one reward per task");
         assert_eq!(shadows.len(), self.shadows.len(), "one result per shadow");
-        let fixed = self.columns().into_iter();
-        let fixed = fixed.map(|(name, cell)| (name.to_owned(), cell));
+        let mut fixed = self.columns();
+        fixed.retain(|(name, _)| !left_out.contains(name));
+        let fixed = fixed
+            .into_iter()
+            .map(|(name, cell)| (name.to_owned(), cell));
         let shadows = shadows.iter().zip(&self.shadows).flat_map(|(name, found)| {
             let groups = (format!("{name}_groups"), found.groups.cell());
             [(name.clone(), found.reward.cell()), groups]
@@ -196,13 +229,18 @@ impl RoundRecord {
         self.task_rewards = tasks.iter().map(of_task).collect();
     }
 
-    /// What it learned from, `own` of which it generated itself, and what came of it.
-    pub(super) fn add_trained(&mut self, set: &[&ScoredRollout], own: usize, stats: &UpdateStats) {
+    /// What it learned from, and what came of it.
+    pub(super) fn add_trained(&mut self, set: &[ScoredRollout], stats: &UpdateStats) {
+        let now = |r: &&ScoredRollout| r.rollout.id.round == self.round;
+        let author = |r: &&ScoredRollout| r.rollout.id.author.0 == self.agent;
+        let replayed = set.len() - set.iter().filter(now).count();
+        let own = set.iter().filter(now).filter(author).count();
         let silent = set.iter().filter(|r| !r.has_signal()).count();
-        self.train_reward = rewards(set.iter().copied());
+        self.train_reward = rewards(set.iter());
         self.frac_reward_zero_std = fraction(silent, set.len());
         self.own_groups = own;
         self.external_groups = set.len() - own;
+        self.replayed_frac = fraction(replayed, set.len());
         self.loss = stats.loss;
         self.grad_norm = stats.grad_norm;
         self.steps = stats.steps;
@@ -212,6 +250,9 @@ impl RoundRecord {
         self.clip_ratio = stats.clip_ratio;
         self.kl = stats.kl;
         self.foreign_logp = stats.foreign_logp;
+        self.importance_weight = stats.importance_weight;
+        self.truncated_frac = stats.truncated_frac;
+        self.filtered_frac = stats.filtered_frac;
     }
 
     /// What the others showed it: how much was delivered, and what it could use of it.
@@ -282,7 +323,10 @@ mod tests {
             task_rewards: vec![None],
             ..Default::default()
         };
-        let cells = record.cells(&Columns::new(vec!["bf".to_owned()], &[]));
+        let cells = record.cells(&Columns {
+            tasks: vec!["bf".to_owned()],
+            ..Columns::default()
+        });
         let cell = |name: &str| cells.iter().find(|(n, _)| n == name).unwrap().1.clone();
         assert_eq!(cell("own_reward"), "0.5");
         assert_eq!(

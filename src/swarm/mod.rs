@@ -5,23 +5,28 @@
 
 mod admit;
 mod agent;
+mod asking;
 mod balance;
 mod config;
 mod memory;
 mod metrics;
 mod questions;
+mod sampling;
 mod selection;
 mod shadow;
+mod training_set;
 mod workers;
 
 pub use agent::{Agent, AgentState, Seat};
-pub use balance::{Balance, Mix};
-pub use config::{QuestionStream, SwarmConfig};
+pub use asking::{Ask, QuestionStream};
+pub use balance::{Balance, BalanceRule, Mix, ScheduledMix, Signals};
+pub use config::{ShareLogprobs, SwarmConfig};
 pub use memory::Replay;
 pub use metrics::{Columns, RoundRecord};
 pub use questions::{Split, TaskProportions, Tasks, split_of};
 pub use rayon::ThreadPoolBuildError;
-pub use selection::{DrawFrom, Selection, SignalLimit, draw};
+pub use sampling::Sampling;
+pub use selection::{Draw, DrawFrom, Pool, Selection, SignalLimit};
 pub use shadow::{Shadow, ShadowReward};
 pub use workers::Workers;
 
@@ -74,7 +79,7 @@ impl Swarm {
         Self {
             agents: seats.into_iter().enumerate().map(agent).collect(),
             bus,
-            columns: Columns::new(tasks.names(), &config.shadows),
+            columns: Columns::new(tasks.names(), &config),
             tasks,
             config,
             held_out,
@@ -130,7 +135,7 @@ impl Swarm {
         watch(Phase::Generate);
         all(workers.map(agents, |agent| agent.generate(round, root, config, tasks)))?;
         for agent in agents.iter() {
-            bus.publish(agent.id(), round, agent.shared())?;
+            bus.publish(agent.id(), round, agent.shown(config.share_logprobs))?;
         }
 
         watch(Phase::Learn);

@@ -48,6 +48,11 @@ impl TaskProportions {
         ))
     }
 
+    /// That of a task.
+    pub(super) fn of(&self, task: usize) -> f64 {
+        self.0.get(task).copied().unwrap_or(0.0)
+    }
+
     /// The task at `uniform` in `[0, 1)` of the sum.
     fn pick(&self, uniform: f64) -> usize {
         let mut left = uniform * self.0.iter().sum::<f64>();

@@ -2,7 +2,7 @@
 //!
 //! A rule sees the rewards that the reader itself gave, and answers with positions in the pool.
 
-use crate::rollout::AgentId;
+use crate::rollout::{AgentId, ScoredRollout, std};
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,6 +18,8 @@ pub enum Selection {
     Uniform,
     /// GenRL: drop rollouts without any reward, then take those of the highest total; ties at random.
     TopReward,
+    /// Drop rollouts whose rewards are all equal, then take those whose rewards vary most; ties at random.
+    LargestVariance,
     /// Take the first in order of arrival. Agents arrive in an order that is random each round.
     First,
 }
@@ -39,6 +41,9 @@ pub enum DrawFrom {
     /// Those of the agent itself, of earlier rounds: replay without any sharing.
     #[serde(rename = "self")]
     Itself,
+    /// Those of the other agents of this round and, where these do not fill the places, of earlier ones.
+    #[serde(rename = "others-and-memory")]
+    OthersAndMemory,
 }
 
 /// How many of a training set's rollouts may carry a signal.
@@ -64,43 +69,67 @@ pub(super) fn limited(signal: &[bool], most: usize, seed: Seed) -> Vec<usize> {
     kept
 }
 
-/// Positions in the pool of the `count` rollouts drawn, in ascending order. `rewards` and `authors`
-/// hold one entry per rollout of the pool; `arrival` seeds what must be the same for all readers of
-/// the round, `seed` what is the reader's own.
-pub fn draw(
-    selection: Selection,
-    rewards: &[&[f64]],
-    authors: &[AgentId],
-    count: usize,
-    arrival: Seed,
-    seed: Seed,
-) -> Vec<usize> {
-    let total = |i: usize| rewards[i].iter().sum::<f64>();
-    let mut pool: Vec<usize> = (0..rewards.len()).collect();
-    match selection {
-        Selection::NonzeroAdvantage => {
-            pool.retain(|&i| rewards[i].iter().any(|r| *r != rewards[i][0]));
+/// What a rule of the draw sees of the pool, one entry per rollout.
+#[derive(Clone, Debug, Default)]
+pub struct Pool<'a> {
+    /// The rewards that the reader itself gave.
+    pub rewards: Vec<&'a [f64]>,
+    /// Who generated it.
+    pub authors: Vec<AgentId>,
+}
+
+impl<'a> Pool<'a> {
+    /// What is to be seen of these rollouts.
+    pub fn new(rollouts: &[&'a ScoredRollout]) -> Self {
+        Self {
+            rewards: rollouts.iter().map(|r| r.rewards.as_slice()).collect(),
+            authors: rollouts.iter().map(|r| r.rollout.id.author).collect(),
         }
-        Selection::TopReward => pool.retain(|&i| total(i) != 0.0),
-        Selection::Uniform | Selection::First => {}
     }
-    if selection == Selection::First {
-        let rank = |i: usize| {
-            arrival
-                .child("agent", u64::from(authors[i].0))
-                .rng()
-                .below(u64::MAX)
+
+    /// Positions of the rollouts whose rewards differ, so that some advantage is not zero.
+    pub fn with_signal(&self) -> Vec<usize> {
+        let differ = |&i: &usize| self.rewards[i].iter().any(|r| *r != self.rewards[i][0]);
+        (0..self.rewards.len()).filter(differ).collect()
+    }
+}
+
+/// A rule of the draw.
+pub trait Draw: Send + Sync {
+    /// Positions in the pool of at most `count` rollouts, each once. `arrival` seeds what must be the same for all
+    /// readers of the round, `seed` what is the reader's own.
+    fn draw(&self, pool: &Pool<'_>, count: usize, arrival: Seed, seed: Seed) -> Vec<usize>;
+}
+
+impl Draw for Selection {
+    fn draw(&self, pool: &Pool<'_>, count: usize, arrival: Seed, seed: Seed) -> Vec<usize> {
+        let (rewards, all) = (&pool.rewards, 0..pool.rewards.len());
+        let total = |i: usize| rewards[i].iter().sum::<f64>();
+        let mut drawn = match self {
+            Self::NonzeroAdvantage | Self::LargestVariance => pool.with_signal(),
+            Self::TopReward => all.filter(|&i| total(i) != 0.0).collect(),
+            Self::Uniform | Self::First => all.collect(),
         };
-        pool.sort_by_key(|&i| (rank(i), authors[i], i));
-    } else {
-        seed.rng().shuffle(&mut pool);
+        if *self != Self::First {
+            seed.rng().shuffle(&mut drawn);
+        }
+        // sorts are stable: ties stay shuffled
+        match self {
+            Self::NonzeroAdvantage | Self::Uniform => {}
+            Self::TopReward => drawn.sort_by(|&a, &b| total(b).total_cmp(&total(a))),
+            Self::LargestVariance => {
+                drawn.sort_by(|&a, &b| std(rewards[b]).total_cmp(&std(rewards[a])));
+            }
+            Self::First => {
+                let agent = |i: usize| arrival.child("agent", u64::from(pool.authors[i].0));
+                let rank = |i: usize| agent(i).rng().below(u64::MAX);
+                drawn.sort_by_key(|&i| (rank(i), pool.authors[i], i));
+            }
+        }
+        drawn.truncate(count);
+        drawn.sort_unstable();
+        drawn
     }
-    if selection == Selection::TopReward {
-        pool.sort_by(|&a, &b| total(b).total_cmp(&total(a))); // stable: ties stay shuffled
-    }
-    pool.truncate(count);
-    pool.sort_unstable();
-    pool
 }
 
 #[cfg(test)]
@@ -113,16 +142,11 @@ mod tests {
             .iter()
             .map(|&t| (0..8).map(|i| f64::from(u8::from(i < t))).collect())
             .collect();
-        let rewards: Vec<&[f64]> = groups.iter().map(Vec::as_slice).collect();
-        let authors: Vec<AgentId> = (0..totals.len()).map(|i| AgentId(i as u16 / 2)).collect();
-        draw(
-            selection,
-            &rewards,
-            &authors,
-            count,
-            Seed::new(99),
-            Seed::new(seed),
-        )
+        let pool = Pool {
+            rewards: groups.iter().map(Vec::as_slice).collect(),
+            authors: (0..totals.len()).map(|i| AgentId(i as u16 / 2)).collect(),
+        };
+        selection.draw(&pool, count, Seed::new(99), Seed::new(seed))
     }
 
     /// The group totals of the paper's notes, point 3, where GenRL's rule goes wrong.
@@ -159,6 +183,17 @@ mod tests {
                 drawn(Selection::TopReward, &MANY_RIGHT, 6, seed),
                 [0, 1, 2, 3, 5, 6]
             );
+        }
+    }
+
+    #[test]
+    fn largest_variance_takes_what_is_half_solved() {
+        for seed in 0..20 {
+            let drawn = |totals, count| drawn(Selection::LargestVariance, totals, count, seed);
+            assert_eq!(drawn(&MANY_RIGHT, 1), [5]);
+            assert_eq!(drawn(&MANY_RIGHT, 7), [4, 5, 6]);
+            assert_eq!(drawn(&ONE_RIGHT, 4), [0usize; 0]);
+            assert_eq!(drawn(&[1, 4, 2, 3, 4], 3), [1, 3, 4]);
         }
     }
 
@@ -206,6 +241,7 @@ mod tests {
             Selection::NonzeroAdvantage,
             Selection::Uniform,
             Selection::TopReward,
+            Selection::LargestVariance,
             Selection::First,
         ] {
             assert!(drawn(selection, &[], 4, 1).is_empty());

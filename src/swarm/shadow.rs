@@ -4,8 +4,8 @@
 //! the run's own reward is selection and nothing else. Nobody learns from it.
 
 use super::balance::Mix;
-use super::selection::{Selection, draw};
-use crate::rollout::{AgentId, ScoredRollout, mean};
+use super::selection::{Draw, Pool, Selection};
+use crate::rollout::{ScoredRollout, mean};
 use crate::seed::Seed;
 use std::fmt;
 
@@ -47,11 +47,10 @@ impl Shadow {
         let Mix { local, external } = self.mix;
         let first = |r: &&ScoredRollout| (r.rollout.id.index as usize) < local;
         let pool: Vec<&ScoredRollout> = pool.iter().filter(first).collect();
-        let rewards: Vec<&[f64]> = pool.iter().map(|r| r.rewards.as_slice()).collect();
-        let authors: Vec<AgentId> = pool.iter().map(|r| r.rollout.id.author).collect();
-        let drawn = draw(self.selection, &rewards, &authors, external, arrival, seed);
+        let pool = Pool::new(&pool);
+        let drawn = self.selection.draw(&pool, external, arrival, seed);
         let mut set: Vec<&[f64]> = own.filter(first).map(|r| &r.rewards[..]).collect();
-        set.extend(drawn.into_iter().map(|i| rewards[i]));
+        set.extend(drawn.into_iter().map(|i| pool.rewards[i]));
         let all = set.concat();
         ShadowReward {
             reward: (!all.is_empty()).then(|| mean(&all)),

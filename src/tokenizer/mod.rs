@@ -14,7 +14,9 @@ pub use error::Error;
 pub use train::{END_OF_TEXT, train};
 
 use chat_template::ChatTemplate;
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Text to tokens and back.
 pub struct Tokenizer {
@@ -23,6 +25,7 @@ pub struct Tokenizer {
     /// Reads all text as text: for completions.
     completions: tokenizers::Tokenizer,
     template: Option<ChatTemplate>,
+    fingerprint: u64,
 }
 
 impl Tokenizer {
@@ -47,6 +50,7 @@ impl Tokenizer {
             prompts,
             completions,
             template: ChatTemplate::load(dir)?,
+            fingerprint: fingerprint(&file).map_err(|e| fail(e.into()))?,
         })
     }
 
@@ -60,6 +64,11 @@ impl Tokenizer {
     pub fn longest_token(&self) -> usize {
         let tokens = self.prompts.get_vocab(true).into_keys();
         tokens.map(|token| token.len()).max().unwrap_or(0)
+    }
+
+    /// The same for tokenizers that were read from the same `tokenizer.json`, byte for byte.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// Whether prompts go through a chat template.
@@ -115,6 +124,13 @@ impl Tokenizer {
     pub fn token_id(&self, token: &str) -> Option<u32> {
         self.prompts.token_to_id(token)
     }
+}
+
+/// The first eight bytes of a file's SHA-256.
+fn fingerprint(file: &Path) -> io::Result<u64> {
+    let hash = Sha256::digest(fs::read(file)?);
+    let first = hash.iter().take(8);
+    Ok(first.fold(0, |all, &byte| (all << 8) | u64::from(byte)))
 }
 
 fn encode(tokenizer: &tokenizers::Tokenizer, text: &str) -> Vec<u32> {

@@ -10,7 +10,14 @@ use syn::visit::{self, Visit};
 /// may use each other downwards, in this order.
 const FLOORS: &[&[&str]] = &[
     &["seed", "rollout", "results_layout"],
-    &["task", "tokenizer", "wire", "kept_rollouts", "kernels"],
+    &[
+        "task",
+        "tokenizer",
+        "wire",
+        "kept_rollouts",
+        "kernels",
+        "advantage",
+    ],
     &["model", "reward", "bus"],
     &["learn"],
     &["member"],

@@ -1,10 +1,10 @@
 //! An agent that publishes garbage of every kind, and the others that do not notice.
 
-use crate::swarm::{config, seat};
+use crate::swarm::{config, sampling, seat};
 use anyhow::Result;
 use sapo::bus::{Bus, Delivery, MemoryBus};
 use sapo::member::Scripted;
-use sapo::rollout::{AgentId, Completion, FinishReason, Question, Rollout};
+use sapo::rollout::{AgentId, AuthorLogprobs, Completion, FinishReason, Question, Rollout};
 use sapo::seed::Seed;
 use sapo::swarm::{RoundRecord, Selection, Swarm, SwarmConfig, TaskProportions, Tasks, Workers};
 use sapo::task::Scoring;
@@ -44,6 +44,7 @@ fn completion(text: &str) -> Completion {
         text: text.into(),
         finish_reason: FinishReason::Stop,
         tokens: Vec::new(),
+        logprobs: AuthorLogprobs::Untold,
     }
 }
 
@@ -160,8 +161,8 @@ fn records(share: fn(&[Rollout]) -> Vec<Rollout>) -> Vec<RoundRecord> {
         .collect();
     let tasks = Tasks::new(tasks, TaskProportions::new(vec![1.0; NAMES.len()]).unwrap());
     let config = SwarmConfig {
-        selection: Selection::Uniform,
-        num_generations: 4,
+        selection: Arc::new(Selection::Uniform),
+        sampling: sampling(4),
         eval_questions: 4,
         eval_every: 1,
         rounds: 3,

@@ -5,6 +5,7 @@
     reason = "one case per line, and rustfmt makes several of one"
 )]
 
+mod asking;
 mod draws;
 mod floors;
 mod folders;

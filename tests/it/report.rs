@@ -16,7 +16,10 @@ const HEADER: &str =
 /// Writes one run as the swarm does. `rounds` holds the own reward of the two agents in each round; the
 /// training set pays 0.1 more with external rollouts, and evaluations (first and last round) pay as the own ones.
 fn add_run(dir: &Path, (local, external): (usize, usize), seed: u64, rounds: &[[f64; 2]]) {
-    let columns = Columns::new(["bf", "arc_1d"].map(str::to_owned).into(), &[]);
+    let columns = Columns::new(
+        ["bf", "arc_1d"].map(str::to_owned).into(),
+        &crate::swarm::config(local, external),
+    );
     let mut lines = Vec::new();
     for (at, agents) in rounds.iter().enumerate() {
         for (agent, own) in agents.iter().enumerate() {

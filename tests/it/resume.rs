@@ -140,22 +140,82 @@ fn killed_at_any_moment_it_ends_as_if_never_touched() {
 
 #[test]
 fn what_is_remembered_and_momentum_survive_a_kill() {
-    let dir = tempfile::tempdir().unwrap();
     let replay = ["swarm.draw_from=\"self\"", "swarm.replay_rounds=5"];
     let late = ["swarm.replay_rounds=3", "train.optim=\"sgd\""];
     let skip = ["train.step_without_signal=false", "tasks.names=[\"bf\"]"];
-    for (name, more) in [("replay", replay), ("late", late), ("skip", skip)] {
+    let runs = [("replay", &replay), ("late", &late), ("skip", &skip)];
+    survive_kills(&runs);
+}
+
+#[test]
+fn balances_and_memories_survive_a_kill() {
+    let fill = [
+        "swarm.balance=\"fill\"",
+        "swarm.selection=\"largest-variance\"",
+    ];
+    let adaptive = ["swarm.balance=\"adaptive\"", "mix={local=1,external=2}"];
+    let schedule = [
+        "swarm.balance=\"schedule\"",
+        "swarm.schedule=[{from_round=5,local=1,external=2}]",
+    ];
+    survive_kills(&[
+        ("fill", &fill),
+        ("adaptive", &adaptive),
+        ("schedule", &schedule),
+    ]);
+    let memory = [
+        "swarm.balance=\"fill\"",
+        "swarm.draw_from=\"others-and-memory\"",
+        "swarm.replay_rounds=4",
+        "swarm.replay_max_uses=2",
+    ];
+    survive_kills(&[("memory", &memory)]);
+}
+
+#[test]
+fn what_is_asked_and_told_survives_a_kill() {
+    let shared = [
+        "swarm.ask=\"shared-questions\"",
+        "model.path=\"models/strong\"",
+    ];
+    let statistics = [
+        "swarm.ask=\"task-statistics\"",
+        "train.scale_rewards=\"mean\"",
+    ];
+    survive_kills(&[("shared", &shared), ("statistics", &statistics)]);
+    let redraw = [
+        "swarm.max_redraws=3",
+        "swarm.max_completions=24",
+        "train.foreign_lean=0.25",
+    ];
+    let few = [
+        "swarm.generations_at_a_time=2",
+        "swarm.max_completions=40",
+        "model.path=\"models/strong\"",
+    ];
+    let weights = [
+        "swarm.share_logprobs=\"token\"",
+        "train.importance_sampling=\"token_truncate\"",
+        "train.foreign_max_kl=5.0",
+    ];
+    survive_kills(&[("redraw", &redraw), ("few", &few), ("weights", &weights)]);
+}
+
+/// Runs with these keys end with the same bytes, killed or not.
+fn survive_kills<const N: usize>(runs: &[(&str, &[&str; N])]) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, more) in runs {
         let folder = |kind| dir.path().join(format!("{name}-{kind}"));
         let (whole, killed) = (folder("whole"), folder("killed"));
-        complete_with(&whole, &more);
+        complete_with(&whole, *more);
         let mut rng = Seed::new(6).rng();
         for _ in 0..4 {
-            let mut child = start_with(&killed, &more);
+            let mut child = start_with(&killed, *more);
             std::thread::sleep(Duration::from_millis(rng.below(400) + 300));
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        complete_with(&killed, &more);
+        complete_with(&killed, *more);
         assert_same(&whole, &killed);
     }
 }

@@ -1,16 +1,16 @@
 //! The round on scripted members: who trains on what.
 
 use anyhow::{Result, bail};
+use sapo::advantage::ScaleRewards;
 use sapo::bus::{Bus, Delivery, MemoryBus};
 use sapo::member::{Asked, Learner, Responder, Scripted, Trained, Unreadable};
 use sapo::reward::Reward;
-use sapo::rollout::{
-    AgentId, Completion, Prompt, Question, Rollout, RolloutId, ScaleRewards, ScoredRollout,
-};
+use sapo::rollout::{AgentId, Completion, Prompt, Question, Rollout, RolloutId, ScoredRollout};
 use sapo::seed::Seed;
 use sapo::swarm::{
-    Balance, DrawFrom, Mix, QuestionStream, Replay, RoundRecord, Seat, Selection, SignalLimit,
-    Split, Swarm, SwarmConfig, TaskProportions, Tasks, Workers, split_of,
+    Ask, Balance, DrawFrom, Mix, QuestionStream, Replay, RoundRecord, Sampling, Seat, Selection,
+    ShareLogprobs, SignalLimit, Split, Swarm, SwarmConfig, TaskProportions, Tasks, Workers,
+    split_of,
 };
 use sapo::task::Scoring;
 use sapo::task::catalog::{TaskConfigs, build};
@@ -27,20 +27,33 @@ fn tasks() -> Tasks {
     Tasks::new(tasks.into(), TaskProportions::new(vec![1.0; 2]).unwrap())
 }
 
+/// Whole groups of so many completions.
+pub(crate) fn sampling(num_generations: usize) -> Sampling {
+    Sampling {
+        num_generations,
+        at_a_time: 0,
+        most: 0,
+    }
+}
+
 pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
     SwarmConfig {
         balance: Balance::fixed(Mix { local, external }),
-        selection: Selection::NonzeroAdvantage,
+        selection: Arc::new(Selection::NonzeroAdvantage),
         replay: Replay {
             from: DrawFrom::Others,
             rounds: 0,
+            max_uses: 0,
         },
         signal_limit: SignalLimit::None,
         shadows: Vec::new(),
         max_redraws: 0,
         questions: QuestionStream::Independent,
-        num_generations: 8,
+        ask: Ask::Fresh,
+        sampling: sampling(8),
         scale_rewards: ScaleRewards::Group,
+        foreign_lean: 0.0,
+        share_logprobs: ShareLogprobs::None,
         eval_questions: 16,
         eval_every: 2,
         rounds: 5,
@@ -93,6 +106,33 @@ pub(crate) fn run(
         records,
         logs.iter().map(|log| log.lock().unwrap().clone()).collect(),
     )
+}
+
+/// Records of a run of agents with these skills, looked at after each round.
+pub(crate) fn watched(
+    skills: &[f64],
+    config: SwarmConfig,
+    rounds: u32,
+    watch: impl FnMut(&Swarm, u32),
+) -> Vec<RoundRecord> {
+    let members = skills.iter().map(|&skill| Scripted::with_skill(skill));
+    watched_members(members.collect(), config, rounds, watch)
+}
+
+/// The same of given members.
+pub(crate) fn watched_members(
+    members: Vec<Scripted>,
+    config: SwarmConfig,
+    rounds: u32,
+    mut watch: impl FnMut(&Swarm, u32),
+) -> Vec<RoundRecord> {
+    let (mut swarm, _) = swarm(members, config, 2);
+    let mut records = Vec::new();
+    for round in 1..=rounds {
+        records.extend(swarm.step(round, |_| ()).unwrap());
+        watch(&swarm, round);
+    }
+    records
 }
 
 #[test]
@@ -243,7 +283,7 @@ fn a_round_in_which_nobody_learns_is_visible() {
 fn groups_of_one_have_no_signal_and_groups_of_any_length_are_legal() {
     for length in [1, 2, 3, 11] {
         let config = SwarmConfig {
-            num_generations: length,
+            sampling: sampling(length),
             ..config(3, 3)
         };
         let (records, logs) = run(&[0.5; 4], config, 2, 2);
@@ -282,7 +322,7 @@ fn rewards_are_recomputed_from_what_was_said() {
     }
     // uniform draws bring the others' rewards into the training set, scored by the reader
     let uniform = SwarmConfig {
-        selection: Selection::Uniform,
+        selection: Arc::new(Selection::Uniform),
         ..config(2, 2)
     };
     let (records, _) = run(&[1.0, 0.0], uniform, 1, 1);

@@ -166,3 +166,47 @@ fn bad_tunings_are_named() {
         &["swarm.replay_rounds: found 0"],
     );
 }
+
+#[test]
+fn bad_balances_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = experiment(dir.path(), "[1e-3]");
+    let check = |sets: &[&str], words: &[&str]| {
+        let sets = sets.iter().flat_map(|set| ["--set", set]);
+        fails(
+            &[&["check", &file], &sets.collect::<Vec<_>>()[..]].concat(),
+            words,
+        );
+    };
+    check(&["swarm.balance=\"fil\""], &["fil", "adaptive"]);
+    check(
+        &["swarm.balance=\"schedule\""],
+        &["swarm.schedule: found no entry"],
+    );
+    let schedule = |first: &str| {
+        format!(
+            "swarm.schedule=[{{from_round={first},local=1,external=2}},{{from_round=3,local=2,external=0}}]"
+        )
+    };
+    check(
+        &[&schedule("1")],
+        &["swarm.schedule: found entries, expected none"],
+    );
+    let scheduled = "swarm.balance=\"schedule\"";
+    check(
+        &[scheduled, &schedule("0")],
+        &["swarm.schedule", "ascending"],
+    );
+    check(
+        &[scheduled, &schedule("3")],
+        &["swarm.schedule", "ascending"],
+    );
+    check(
+        &["swarm.balance=\"fill\"", "swarm.signal_limit=\"own\""],
+        &["swarm.signal_limit: found \"own\""],
+    );
+    check(
+        &["swarm.draw_from=\"others-and-memory\""],
+        &["swarm.replay_rounds: found 0"],
+    );
+}

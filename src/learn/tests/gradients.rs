@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::learn::backward::Backward;
+use crate::learn::config::ImportanceSampling;
+use crate::rollout::AuthorLogprobs;
 
 #[test]
 fn shared_prompts_give_the_logprobs_and_gradients_of_whole_rows() {
@@ -146,11 +148,15 @@ fn clipping(loss_type: LossType, beta: f64) -> TrainConfig {
 }
 
 /// The slope of the loss along a direction of length 1, by finite differences.
-fn slope(model: &Decoder, config: &TrainConfig, old: &[Vec<f32>], direction: &[f32]) -> f64 {
+fn slope(
+    model: &Decoder,
+    config: &TrainConfig,
+    (all, old): (&[Example], &[Vec<f32>]),
+    direction: &[f32],
+) -> f64 {
     const STEP: f64 = 4e-3;
-    let all = examples();
     let at =
-        |step: f64| loss_and_gradient(&shifted(model, direction, step), config, &all, Some(old)).0;
+        |step: f64| loss_and_gradient(&shifted(model, direction, step), config, all, Some(old)).0;
     (at(STEP) - at(-STEP)) / (2.0 * STEP)
 }
 
@@ -170,7 +176,8 @@ fn direction(seed: u64, parameters: usize, range: &Range<usize>) -> Vec<f32> {
 fn check_slopes(
     model: &Decoder,
     config: &TrainConfig,
-    (gradient, old): (&[f32], &[Vec<f32>]),
+    gradient: &[f32],
+    batch: (&[Example], &[Vec<f32>]),
     range: &Range<usize>,
     what: &str,
 ) {
@@ -179,7 +186,7 @@ fn check_slopes(
         let direction = direction(seed, gradient.len(), range);
         let products = gradient.iter().zip(&direction);
         let expected: f64 = products.map(|(g, d)| f64::from(*g) * f64::from(*d)).sum();
-        let found = slope(model, config, old, &direction);
+        let found = slope(model, config, batch, &direction);
         error += (found - expected).powi(2);
         size += found.powi(2);
     }
@@ -204,18 +211,68 @@ fn gradients_match_finite_differences_for_every_loss_type() {
             .iter()
             .map(|g| (f64::from(*g) / length) as f32)
             .collect();
-        let found = slope(&model, &config, &old, &along);
+        let found = slope(&model, &config, (&all, &old), &along);
         assert!(
             (found / length - 1.0).abs() < 0.01,
             "{loss_type:?} {beta}: slope {found}, length of the gradient {length}"
         );
         let what = format!("{loss_type:?} {beta}");
-        check_slopes(
-            &model,
-            &config,
-            (&gradient, &old),
-            &(0..gradient.len()),
-            &what,
+        let range = 0..gradient.len();
+        check_slopes(&model, &config, &gradient, (&all, &old), &range, &what);
+    }
+}
+
+/// The same, half of it by authors whose log-probs differ from the learner's: some weights are cut, and a failure that
+/// lies too far is left out.
+fn of_others(old: &[Vec<f32>]) -> Vec<Example> {
+    let mut all = examples();
+    for (i, example) in all.iter_mut().enumerate().skip(1) {
+        let off = |t: usize| [-0.9, 0.4, -0.1, 1.5][(t + i) % 4];
+        let logprobs: Vec<f32> = (0..).zip(&old[i]).map(|(t, own)| own + off(t)).collect();
+        example.foreign = true;
+        example.author = match i {
+            3 => AuthorLogprobs::Untold,
+            4 => AuthorLogprobs::Sequence(logprobs.iter().sum()),
+            _ => AuthorLogprobs::Token {
+                tokenizer: 0,
+                logprobs,
+            },
+        };
+    }
+    all
+}
+
+#[test]
+fn gradients_match_finite_differences_with_importance_weights() {
+    let model = model(true);
+    let old = old_logprobs(&model, &examples());
+    let all = of_others(&old);
+    let plain = clipping(LossType::Bnpo, 0.2);
+    let mut seen = vec![loss_and_gradient(&model, &plain, &all, Some(&old)).1];
+    for (importance_sampling, foreign_max_kl) in [
+        (ImportanceSampling::TokenTruncate, None),
+        (ImportanceSampling::SequenceTruncate, None),
+        (ImportanceSampling::TokenTruncate, Some(0.5)),
+        (ImportanceSampling::None, Some(0.5)),
+    ] {
+        let config = TrainConfig {
+            importance_sampling,
+            foreign_max_kl,
+            ..plain.clone()
+        };
+        let (_, gradient) = loss_and_gradient(&model, &config, &all, Some(&old));
+        let what = format!("{importance_sampling:?} {foreign_max_kl:?}");
+        let range = 0..gradient.len();
+        check_slopes(&model, &config, &gradient, (&all, &old), &range, &what);
+        assert!(!seen.contains(&gradient), "{what} changes the gradient");
+        seen.push(gradient);
+        // own examples alone are not touched
+        let own = examples();
+        let untouched = loss_and_gradient(&model, &config, &own, Some(&old));
+        assert_eq!(
+            untouched,
+            loss_and_gradient(&model, &plain, &own, Some(&old)),
+            "{what}"
         );
     }
 }
@@ -238,7 +295,7 @@ fn the_gradient_of_every_parameter_matches_finite_differences() {
         assert_eq!(parameters.len(), 2 * per_layer + if tied { 2 } else { 3 });
         for (name, range) in parameters {
             let what = format!("{kind}, tied {tied}: {name}");
-            check_slopes(&model, &config, (&gradient, &old), &range, &what);
+            check_slopes(&model, &config, &gradient, (&all, &old), &range, &what);
         }
     }
 }

@@ -20,6 +20,7 @@ fn by_token(
             old_logprobs: &old[t..=t],
             reference_logprobs: reference.map(|reference| &reference[t..=t]),
             advantage,
+            weights: None,
             scale: 1.0,
         };
         gradients.extend(loss_gradient(inputs, config, &mut metrics));
@@ -57,6 +58,7 @@ fn the_scale_multiplies_loss_and_gradient_of_a_whole_completion() {
             old_logprobs: &old,
             reference_logprobs: None,
             advantage: 0.5,
+            weights: None,
             scale,
         };
         (loss_gradient(inputs, &config, &mut metrics), metrics.loss)
@@ -84,6 +86,40 @@ fn kl_is_k3_and_has_a_gradient() {
         "the metric is without beta",
     );
     assert_close(&gradients, &[0.5 * (1.0 - gap.exp())], 1e-6, "gradient");
+}
+
+#[test]
+fn a_weight_multiplies_what_the_advantage_brings_and_not_the_kl() {
+    let config = TrainConfig {
+        beta: 0.5,
+        ..config(LossType::Bnpo)
+    };
+    let (logprobs, old, reference) = ([-1.0, -1.0, -1.0], [-1.0, -0.9, -1.5], [-0.5; 3]);
+    let at = |weights: Option<&[f32]>, config: &TrainConfig| {
+        let mut metrics = LossMetrics::default();
+        let inputs = LossInputs {
+            logprobs: &logprobs,
+            old_logprobs: &old,
+            reference_logprobs: Some(&reference),
+            advantage: 2.0,
+            weights,
+            scale: 1.0,
+        };
+        let gradient = loss_gradient(inputs, config, &mut metrics);
+        (gradient, metrics)
+    };
+    let without_kl = TrainConfig {
+        beta: 0.0,
+        ..config.clone()
+    };
+    let (plain, with_kl) = (at(None, &without_kl).0, at(None, &config).0);
+    let (weighted, metrics) = at(Some(&[0.0, 0.5, 2.0]), &config);
+    for (t, weight) in [0.0, 0.5, 2.0].into_iter().enumerate() {
+        let expected = with_kl[t] + (weight - 1.0) * plain[t];
+        assert!((weighted[t] - expected).abs() < 1e-6, "{t}");
+    }
+    assert_eq!(metrics.clipped, 1, "a weight moves no ratio");
+    assert_eq!(at(Some(&[1.0; 3]), &config).0, with_kl);
 }
 
 #[test]

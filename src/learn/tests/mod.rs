@@ -64,6 +64,7 @@ fn example(prompt: u64, prompt_len: usize, completion: u64, len: usize, advantag
         advantage,
         truncated: false,
         foreign: false,
+        author: crate::rollout::AuthorLogprobs::Untold,
     }
 }
 
