@@ -10,6 +10,7 @@ mod draws;
 mod floors;
 mod folders;
 mod hostile;
+mod league;
 mod model;
 mod program;
 mod report;
