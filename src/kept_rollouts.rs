@@ -2,8 +2,10 @@
 //! compressed of it.
 
 use crate::results_layout::rollout_files;
+use crate::rollout::FinishReason;
 use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -29,6 +31,12 @@ pub struct KeptRollout {
     pub rewards: Vec<f64>,
     /// The others that learned from it.
     pub drawn_by: Vec<u16>,
+    /// What a verifier needs besides; only where rollouts are kept to be published again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map<String, Value>>,
+    /// Why each completion ended; only there too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finish_reasons: Vec<FinishReason>,
 }
 
 /// All kept rollouts of a run, in the order of their rounds.

@@ -13,6 +13,7 @@
 //! | [`kernels`] | tensor operations, those of the CPU and those of every other device |
 //! | [`model`] | the decoder and its weights |
 //! | [`learn`] | generation and the update |
+//! | [`process`] | a program of the user's, asked in JSON lines |
 //! | [`member`] | who answers and learns, seen without tensors |
 //! | [`reward`] | what an agent finds good |
 //! | [`wire`] | what travels, and how much of it |
@@ -43,6 +44,7 @@ pub mod kernels;
 pub mod learn;
 pub mod member;
 pub mod model;
+pub mod process;
 pub mod report;
 pub mod results_layout;
 pub mod reward;

@@ -202,6 +202,15 @@ pub struct Prompt {
     pub tokens: Arc<[u32]>,
 }
 
+impl Prompt {
+    /// Of a member that reads text.
+    pub fn of_text() -> Self {
+        Self {
+            tokens: Arc::new([]),
+        }
+    }
+}
+
 /// A rollout in the hands of one agent: with its own reading of the question and its own rewards.
 #[derive(Clone, Debug)]
 pub struct ScoredRollout {

@@ -7,7 +7,7 @@ use crate::member::{Asked, Responder};
 use crate::rollout::{Prompt, Question, ScoredRollout};
 use crate::seed::Seed;
 use crate::swarm::Split;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::time::Instant;
 
 /// What one agent did with as many rollouts as the largest training set has.
@@ -34,7 +34,9 @@ impl Benchmark {
         let device = experiment.file.device.open()?;
         let arm = &experiment.largest().resolved;
         let weights = models.weights(&device)?;
-        let mut member = models.seats(arm, &weights).swap_remove(0).member;
+        let mut members = models.members(arm, &weights).into_iter();
+        let learner = members.find_map(|mut member| member.learner().is_some().then_some(member));
+        let mut member = learner.context("found no agent that learns, expected one to be timed")?;
         let tasks = &arm.tasks;
         let seed = |i: u64| Seed::new(0).child("rehearsal", i);
         let question = |i| tasks.question(tasks.proportions(), Split::Training, seed(i));
@@ -58,7 +60,7 @@ impl Benchmark {
         };
         for pass in 0..2 {
             timed.round(
-                member.as_mut(),
+                &mut member,
                 &questions,
                 arm.keys.generate.num_generations,
                 pass,

@@ -273,12 +273,36 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A `[[swarm.agent]]` table: agents with a model or tasks of their own.
+/// A `[[swarm.agent]]` table: agents with a member, a reward or tasks of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentTable {
     /// Their numbers, counted from 0.
     pub agents: Vec<u16>,
+    /// Who they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kind: MemberKind,
+    /// Name and arguments of the program of a `command`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// How long it may take for all questions of a round; 60 where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<f64>,
+    /// Whether it is asked the held-out questions too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub examined: bool,
+    /// What a `file` publishes: the `rollouts.jsonl` of a run or its folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The agent of that run; the one of the same number where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_agent: Option<u16>,
+    /// Whether its rounds begin again after the last.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cycle: bool,
+    /// What they find good; what the tasks' verifiers do where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward: Option<RewardTable>,
     /// A model folder of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<PathBuf>,
@@ -288,6 +312,45 @@ pub struct AgentTable {
     /// How often each is asked, in proportion; equally often when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proportions: Option<Vec<f64>>,
+}
+
+/// Who an agent is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberKind {
+    /// A language model that learns.
+    #[default]
+    Model,
+    /// One that does not.
+    Frozen,
+    /// A program of the user's.
+    Command,
+    /// Recorded rollouts.
+    File,
+}
+
+/// The `reward` of a `[[swarm.agent]]` table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RewardTable {
+    /// How the tasks' verifiers score; as `tasks.scoring` says where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scoring: Option<Scoring>,
+    /// Name and arguments of a program that scores in their place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// How long it may take for a rollout; 60 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<f64>,
+    /// Added where a completion has an answer in tags.
+    #[serde(skip_serializing_if = "is_default")]
+    pub form: f64,
+    /// Added for each character of a completion.
+    #[serde(skip_serializing_if = "is_default")]
+    pub character: f64,
+    /// Added where a completion was cut off.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cut_off: f64,
 }
 
 /// The `[eval]` table.
@@ -301,12 +364,31 @@ pub struct EvalTable {
 }
 
 impl ExperimentFile {
+    /// The table of an agent that has one of its own.
+    pub fn table_of(&self, agent: usize) -> Option<&AgentTable> {
+        let has = |table: &&AgentTable| table.agents.iter().any(|&a| usize::from(a) == agent);
+        self.swarm.agent.iter().find(has)
+    }
+
+    /// Who an agent is.
+    pub fn kind_of(&self, agent: usize) -> MemberKind {
+        self.table_of(agent)
+            .map(|table| table.kind)
+            .unwrap_or_default()
+    }
+
+    /// The agents that are language models, learning or not.
+    pub fn models(&self) -> impl Iterator<Item = usize> {
+        let is_model = |kind| matches!(kind, MemberKind::Model | MemberKind::Frozen);
+        (0..self.swarm.agents).filter(move |&agent| is_model(self.kind_of(agent)))
+    }
+
     /// The model folder that an agent starts from.
     pub fn model_of(&self, agent: usize) -> &Path {
-        let has = |table: &&AgentTable| table.agents.iter().any(|&a| usize::from(a) == agent);
-        let own = self.swarm.agent.iter().filter(has);
-        let mut own = own.filter_map(|table| table.model.as_deref());
-        own.next().unwrap_or(&self.model.path)
+        let own = self
+            .table_of(agent)
+            .and_then(|table| table.model.as_deref());
+        own.unwrap_or(&self.model.path)
     }
 
     /// How completions are decoded.

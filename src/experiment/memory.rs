@@ -37,12 +37,10 @@ impl Memory {
         threads: usize,
         tensors: ActivationTensors,
     ) -> Self {
-        let agents = arm.keys.swarm.agents;
-        let at_work = threads.min(agents) as f64;
+        let agents = arm.keys.models();
+        let at_work = threads.min(arm.keys.swarm.agents) as f64;
         let parameters = |folder: &ModelFolder| folder.config.parameters() as f64;
-        let of_agents: f64 = (0..agents)
-            .map(|agent| parameters(models.of(arm, agent)))
-            .sum();
+        let of_agents: f64 = agents.map(|agent| parameters(models.of(arm, agent))).sum();
         let folders = models.folders(arm);
         let of_folders: f64 = folders.iter().map(|folder| parameters(folder)).sum();
         let most = |of: &dyn Fn(&ModelFolder) -> f64| {

@@ -16,11 +16,13 @@ mod device;
 mod hub;
 mod memory;
 mod models;
+mod outsiders;
 mod plan;
 mod preallocate;
 mod pretrain;
 mod questions_file;
 mod recipe;
+mod recording;
 mod resolved;
 mod results;
 mod rollout_log;
@@ -37,8 +39,8 @@ pub use base_model_score::Measured;
 pub use benchmark::Benchmark;
 pub use checkpoint::CheckpointTable;
 pub use config::{
-    AgentTable, Dtype, EvalTable, ExperimentFile, GenerateTable, ModelTable, Overlong, ShadowTable,
-    SwarmTable, SweepTable, TasksTable, TuneTable,
+    AgentTable, Dtype, EvalTable, ExperimentFile, GenerateTable, MemberKind, ModelTable, Overlong,
+    RewardTable, ShadowTable, SwarmTable, SweepTable, TasksTable, TuneTable,
 };
 pub use csv_file::Position;
 pub use device::{DeviceConfig, DeviceKind};

@@ -1,10 +1,11 @@
 //! The models that the agents of an experiment start from, and the seats that they take.
 
 use super::arms::Experiment;
-use super::config::{Dtype, ExperimentFile};
+use super::config::{Dtype, ExperimentFile, MemberKind};
 use super::hub;
+use super::outsiders;
 use super::resolved::Resolved;
-use crate::member::{LanguageModel, ModelFolder, Prompts, Setup};
+use crate::member::{LanguageModel, ModelFolder, Prompts, Responder, Setup};
 use crate::model::{Decoder, Device};
 use crate::swarm::Seat;
 use crate::wire::Limits;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 
 /// Bytes of the replacement character, which stands for a byte that is no UTF-8.
 const REPLACEMENT: usize = 3;
+
+/// Bytes of the longest question and completion in a swarm without a model.
+const LONGEST_TEXT: usize = 1 << 16;
 
 /// Every model folder of an experiment once.
 pub struct Models {
@@ -49,7 +53,7 @@ impl Models {
         let mut sources = Vec::new();
         for arm in &experiment.arms {
             let keys = &arm.resolved.keys;
-            for source in (0..keys.swarm.agents).map(|agent| Source::of(keys, agent)) {
+            for source in keys.models().map(|agent| Source::of(keys, agent)) {
                 if !sources.contains(&source) {
                     sources.push(source);
                 }
@@ -98,8 +102,8 @@ impl Models {
     }
 
     fn places(&self, arm: &Resolved) -> Vec<usize> {
-        let agents = 0..arm.keys.swarm.agents;
-        agents.map(|agent| self.place(arm, agent)).collect()
+        let models = arm.keys.models();
+        models.map(|agent| self.place(arm, agent)).collect()
     }
 
     /// Reads the weights of each folder onto a device.
@@ -113,29 +117,45 @@ impl Models {
             .collect()
     }
 
-    /// A seat for each agent of an arm, from [`Models::weights`].
-    pub fn seats(&self, arm: &Resolved, weights: &[Decoder]) -> Vec<Seat> {
+    /// The language models of an arm, from [`Models::weights`].
+    pub fn members(&self, arm: &Resolved, weights: &[Decoder]) -> Vec<LanguageModel> {
         let prompts: Vec<Arc<Prompts>> = self.folders.iter().map(|f| prompts(arm, f)).collect();
         let keys = &arm.keys;
-        let seat = |(place, tasks): (usize, &_)| {
+        let member = |agent: usize| {
+            let place = self.place(arm, agent);
             let setup = Setup {
                 folder: Arc::clone(&self.folders[place]),
                 prompts: Arc::clone(&prompts[place]),
                 decoding: keys.decoding(),
                 half: keys.model.dtype == Dtype::Bf16,
                 config: keys.train.clone(),
+                learns: keys.kind_of(agent) == MemberKind::Model,
             };
-            Seat {
-                member: Box::new(LanguageModel::new(&weights[place], setup)),
-                reward: Box::new(arm.tasks.verifiers()),
-                tasks: Clone::clone(tasks),
-            }
+            LanguageModel::new(&weights[place], setup)
         };
-        self.places(arm)
-            .into_iter()
-            .zip(&arm.proportions)
-            .map(seat)
-            .collect()
+        keys.models().map(member).collect()
+    }
+
+    /// A seat for each agent of an arm, from [`Models::weights`].
+    ///
+    /// # Errors
+    /// When a program cannot be started or a recording cannot be read.
+    pub fn seats(&self, arm: &Resolved, weights: &[Decoder]) -> Result<Vec<Seat>> {
+        let limits = self.limits(arm);
+        let mut models = self.members(arm, weights).into_iter();
+        let mut seats = Vec::new();
+        for (agent, tasks) in arm.proportions.iter().enumerate() {
+            let member: Box<dyn Responder> = match outsiders::member(arm, agent, &limits)? {
+                Some(member) => member,
+                None => Box::new(models.next().expect("the agent is one of the models")),
+            };
+            seats.push(Seat {
+                member,
+                reward: outsiders::reward(arm, agent, &limits)?,
+                tasks: tasks.clone(),
+            });
+        }
+        Ok(seats)
     }
 
     /// How much an agent of an arm may publish: what its tokens can be as text.
@@ -143,7 +163,7 @@ impl Models {
         let bytes = |tokens: &dyn Fn(&ModelFolder) -> usize| {
             let folders = self.folders(arm).into_iter();
             let bytes = folders.map(|f| tokens(f) * f.tokenizer.longest_token() * REPLACEMENT);
-            bytes.max().unwrap_or(0)
+            bytes.max().unwrap_or(LONGEST_TEXT)
         };
         let generate = &arm.keys.generate;
         Limits {

@@ -70,7 +70,7 @@ impl Plan {
         let order = |a: &&Arm, b: &&Arm| need(a).total().total_cmp(&need(b).total());
         let arms = experiment.arms.iter();
         let most = arms.max_by(order).context("an experiment has an arm")?;
-        let agents = 0..most.resolved.keys.swarm.agents;
+        let agents = most.resolved.keys.models();
         Ok(Self {
             seeds: experiment.file.seeds.len(),
             tuning: experiment

@@ -2,27 +2,31 @@
 //! is missed in the first minute and not in the last, and what a run takes stays the same from then on.
 
 use super::resolved::Resolved;
-use crate::member::{Asked, Learner, Responder, TrainingRollout};
+use crate::member::{Asked, LanguageModel, Learner, Responder, TrainingRollout};
 use crate::rollout::{
     AgentId, AuthorLogprobs, Completion, FinishReason, Prompt, Question, Rollout, RolloutId,
     ScoredRollout, Token,
 };
 use crate::seed::Seed;
-use crate::swarm::{Seat, Workers};
+use crate::swarm::Workers;
 use anyhow::Result;
 use std::sync::Arc;
 
 /// Questions of each split among which the longest is looked for.
 const PROBES: u64 = 64;
 
-/// Lets seats that are thrown away, one per worker, answer the longest questions and learn from
+/// Lets members that are thrown away, one per worker, answer the longest questions and learn from
 /// completions of full length that all carry a signal.
 ///
 /// # Errors
 /// When a member fails.
-pub(super) fn preallocate(arm: &Resolved, mut seats: Vec<Seat>, workers: &Workers) -> Result<()> {
-    seats.truncate(workers.threads());
-    let done = workers.map(&mut seats, |seat| largest_round(arm, seat.member.as_mut()));
+pub(super) fn preallocate(
+    arm: &Resolved,
+    mut members: Vec<LanguageModel>,
+    workers: &Workers,
+) -> Result<()> {
+    members.truncate(workers.threads());
+    let done = workers.map(&mut members, |member| largest_round(arm, member));
     done.into_iter().collect()
 }
 

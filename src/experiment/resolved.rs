@@ -1,12 +1,14 @@
 //! One arm of an experiment, validated and built once: nothing below can meet a wrong value.
 
-use super::config::{AgentTable, ExperimentFile, TasksTable};
+use super::config::{AgentTable, ExperimentFile, MemberKind, TasksTable};
 use super::questions_file;
 use super::validate::{check, distinct, proportions, validate_mix};
+use crate::reward::Verifiers;
 use crate::rollout::Question;
 use crate::swarm::{Balance, Mix, Replay, Sampling, SwarmConfig, TaskProportions, Tasks};
-use crate::task::catalog;
+use crate::task::{Scoring, catalog};
 use crate::wire::Limits;
+use anyhow::anyhow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,6 +57,26 @@ impl Resolved {
         }
     }
 
+    /// The verifiers of its tasks, scoring in another way.
+    ///
+    /// # Errors
+    /// Never for tasks that were built once.
+    pub(super) fn verifiers(&self, scoring: Scoring) -> anyhow::Result<Verifiers> {
+        let table = &self.keys.tasks;
+        let build = |name: &String| catalog::build(name, &table.difficulty, scoring);
+        let tasks: Result<Vec<_>, String> = table.names.iter().map(build).collect();
+        let tasks = tasks.map_err(|problem| anyhow!("tasks: {problem}"))?;
+        Ok(Verifiers::new(tasks.into_iter().map(Arc::from)))
+    }
+
+    /// Whether some agents are programs or recordings, or have programs for rewards.
+    fn has_outsiders(&self) -> bool {
+        let keys = &self.keys;
+        let program =
+            |table: &AgentTable| table.reward.as_ref().is_some_and(|r| !r.command.is_empty());
+        keys.models().count() < keys.swarm.agents || keys.swarm.agent.iter().any(program)
+    }
+
     /// The round of this arm.
     pub fn swarm(&self, limits: Limits) -> SwarmConfig {
         let keys = &self.keys;
@@ -77,6 +99,7 @@ impl Resolved {
                 at_a_time: keys.swarm.generations_at_a_time,
                 most: keys.swarm.max_completions,
             },
+            outsiders: self.has_outsiders(),
             scale_rewards: keys.train.scale_rewards,
             foreign_lean: keys.train.foreign_lean,
             eval_questions: keys.eval.questions,
@@ -92,6 +115,7 @@ fn specialists(keys: &ExperimentFile) -> Result<BTreeMap<usize, TaskProportions>
     let (mut all, mut seen) = (BTreeMap::new(), Vec::new());
     for (i, table) in keys.swarm.agent.iter().enumerate() {
         let key = format!("swarm.agent[{i}]");
+        table.validate(&key)?;
         let own = own_tasks(&key, table, &keys.tasks.names)?;
         for &agent in &table.agents {
             let (last, known) = (
@@ -125,13 +149,9 @@ fn own_tasks(
         distinct(&format!("{key}.tasks"), &table.tasks)?;
         return proportions(key, all, &table.tasks, given).map(Some);
     }
-    let expected = "at least one of them";
-    check(
-        table.model.is_some(),
-        key,
-        "neither tasks nor model",
-        expected,
-    )?;
+    let other = table.model.is_some() || table.kind != MemberKind::Model || table.reward.is_some();
+    let found = "neither tasks nor model, kind or reward";
+    check(other, key, found, "at least one of them")?;
     let (key, found) = (format!("{key}.proportions"), "proportions without tasks");
     check(given.is_none(), &key, found, "one for each of its tasks")?;
     Ok(None)

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,9 @@ pub struct LogTable {
     pub rollouts_every: u32,
     /// Size in MiB at which the file of rollouts is compressed and another one begun.
     pub rollouts_mib: u64,
+    /// Whether rollouts are kept with all that is needed to publish them again, as an agent of kind `file` does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// Whether TensorBoard can look at the run.
     pub tensorboard: bool,
     /// Whether a finished run is reported by its means over agents, in `means.csv`: a tenth of the size.
@@ -33,6 +37,7 @@ impl Default for LogTable {
         Self {
             rollouts_every: 50,
             rollouts_mib: 8,
+            whole: false,
             tensorboard: false,
             means: false,
         }
@@ -99,7 +104,7 @@ impl RolloutLog {
         let every = self.table.rollouts_every;
         if every > 0 && (round == 1 || round == self.rounds || round.is_multiple_of(every)) {
             let path = self.run.join(ROLLOUTS);
-            self.keep(&path, &kept(round, swarm))
+            self.keep(&path, &kept(round, swarm, self.table.whole))
                 .with_context(|| format!("{}: cannot be written", path.display()))?;
         }
         Ok(())
@@ -133,7 +138,10 @@ impl RolloutLog {
     pub(super) fn bad_update(&self, round: u32, agent: &Agent, swarm: &Swarm) -> Result<PathBuf> {
         let id = agent.id().0;
         let of_agent = |kept: &KeptRollout| kept.agent == id || kept.drawn_by.contains(&id);
-        let set: Vec<_> = kept(round, swarm).into_iter().filter(of_agent).collect();
+        let set: Vec<_> = kept(round, swarm, false)
+            .into_iter()
+            .filter(of_agent)
+            .collect();
         let path = self.run.join(bad_round(round, id));
         fs::write(&path, to_lines(&set)?)
             .with_context(|| format!("{}: cannot be written", path.display()))?;
@@ -167,7 +175,7 @@ fn logged_round(line: &str) -> u32 {
 }
 
 /// The rollouts of a round, and who drew them.
-fn kept(round: u32, swarm: &Swarm) -> Vec<KeptRollout> {
+fn kept(round: u32, swarm: &Swarm, whole: bool) -> Vec<KeptRollout> {
     let drawn_by = |id: RolloutId| {
         let drew = swarm
             .agents()
@@ -177,7 +185,7 @@ fn kept(round: u32, swarm: &Swarm) -> Vec<KeptRollout> {
     };
     let kept = |scored: &ScoredRollout| {
         let (id, question) = (scored.rollout.id, &scored.rollout.question);
-        let completions = scored.rollout.completions.iter();
+        let completions = || scored.rollout.completions.iter();
         KeptRollout {
             round,
             agent: id.author.0,
@@ -185,11 +193,16 @@ fn kept(round: u32, swarm: &Swarm) -> Vec<KeptRollout> {
             task: question.task.to_string(),
             question: question.text.clone(),
             answer: question.answer.clone(),
-            completions: completions
+            completions: completions()
                 .map(|completion| completion.text.clone())
                 .collect(),
             rewards: scored.rewards.clone(),
             drawn_by: drawn_by(id),
+            metadata: whole.then(|| Map::clone(&question.metadata)),
+            finish_reasons: completions()
+                .filter(|_| whole)
+                .map(|c| c.finish_reason)
+                .collect(),
         }
     };
     swarm
@@ -264,6 +277,8 @@ mod tests {
             completions: vec!["a".into()],
             rewards: vec![1.0],
             drawn_by: Vec::new(),
+            metadata: None,
+            finish_reasons: Vec::new(),
         }
     }
 

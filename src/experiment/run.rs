@@ -148,10 +148,10 @@ impl Runs<'_> {
         }
         if !std::mem::replace(&mut self.preallocated, true) {
             let largest = &self.experiment.largest().resolved;
-            let seats = self.models.seats(largest, &self.weights);
-            preallocate(largest, seats, &self.workers)?;
+            let members = self.models.members(largest, &self.weights);
+            preallocate(largest, members, &self.workers)?;
         }
-        let mut swarm = self.swarm(run);
+        let mut swarm = self.swarm(run)?;
         let mut files = match found {
             Some(found) => resume(run, found, &mut swarm, watcher)?,
             None => RunFiles::create(run.dir, swarm.columns())?,
@@ -165,6 +165,13 @@ impl Runs<'_> {
             let mut clock = Clock::default();
             let records = swarm.step(round, |phase| clock.start(phase))?;
             let seconds = clock.stop();
+            for agent in swarm.agents() {
+                let place = format!("round {round}: agent {}", agent.id());
+                agent
+                    .notes()
+                    .iter()
+                    .for_each(|note| watcher.note(format!("{place}: {note}")));
+            }
             files.write(&records, seconds)?;
             log.round(&records, seconds.iter().sum(), &swarm)?;
             bad.count(keys.train.max_bad_updates, &records, &swarm, &log, watcher)?;
@@ -190,16 +197,16 @@ impl Runs<'_> {
     }
 
     /// The swarm of a run before its first round.
-    fn swarm(&self, run: &Run<'_>) -> Swarm {
+    fn swarm(&self, run: &Run<'_>) -> Result<Swarm> {
         let arm = &run.arm.resolved;
-        Swarm::new(
-            self.models.seats(arm, &self.weights),
+        Ok(Swarm::new(
+            self.models.seats(arm, &self.weights)?,
             Box::new(MemoryBus::default()),
             Arc::clone(&arm.tasks),
             arm.swarm(self.models.limits(arm)),
             Seed::new(run.seed),
             Arc::clone(&self.workers),
-        )
+        ))
     }
 
     fn progress(

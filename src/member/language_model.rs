@@ -28,6 +28,7 @@ pub struct LanguageModel {
     /// Whether completions are generated from a copy in bf16.
     half: bool,
     config: TrainConfig,
+    learns: bool,
     /// Taken out only while an update runs.
     model: Option<Decoder>,
     reference: Option<Decoder>,
@@ -47,6 +48,8 @@ pub struct Setup {
     pub half: bool,
     /// How it learns.
     pub config: TrainConfig,
+    /// Whether it learns at all.
+    pub learns: bool,
 }
 
 impl LanguageModel {
@@ -59,6 +62,7 @@ impl LanguageModel {
             decoding,
             half,
             config,
+            learns,
         } = setup;
         // a fork has leaves of its own, so that agents never meet in one graph
         let own = weights.clone().fork(&weights.device());
@@ -71,6 +75,7 @@ impl LanguageModel {
             decoding,
             half,
             config,
+            learns,
         }
     }
 
@@ -183,7 +188,7 @@ impl Responder for LanguageModel {
     }
 
     fn learner(&mut self) -> Option<&mut dyn Learner> {
-        Some(self)
+        self.learns.then_some(self as &mut dyn Learner)
     }
 
     fn save(&self, dir: &Path) -> Result<()> {

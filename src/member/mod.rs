@@ -2,21 +2,25 @@
 //!
 //! A [`Responder`] answers; one that also learns hands out itself as a [`Learner`]. The swarm knows
 //! these two traits alone, so that its whole round runs without a tensor. [`LanguageModel`] is a
-//! model that learns by GRPO; [`Scripted`] follows a script, for tests of the round and for trials
-//! without a model. Another kind of member is one file beside them and a name in the experiment's
+//! model that learns by GRPO, or does not where it is frozen; [`Command`] is a program of the user's, [`Recorded`] what
+//! was answered once; [`Scripted`] follows a script, for tests of the round and for trials without a model. Another kind of member is one file beside them and a name in the experiment's
 //! TOML.
 
+mod command;
 mod language_model;
 mod model_folder;
 mod prompts;
+mod recorded;
 mod scripted;
 #[cfg(test)]
 mod tests;
 
 pub use crate::learn::UpdateStats;
+pub use command::Command;
 pub use language_model::{LanguageModel, Setup};
 pub use model_folder::ModelFolder;
 pub use prompts::Prompts;
+pub use recorded::{Record, Recorded};
 pub use scripted::{Scripted, Trained};
 
 use crate::rollout::{AuthorLogprobs, Completion, Prompt, Question, ScoredRollout};
@@ -75,6 +79,22 @@ pub trait Responder: Send {
         n: usize,
         seed: Seed,
     ) -> Result<Vec<Vec<Completion>>>;
+
+    /// The questions and completions that it brings to a round, where it does not answer what it is asked.
+    fn brings(&mut self, round: u32) -> Option<Vec<Record>> {
+        let _ = round;
+        None
+    }
+
+    /// Whether it is asked the held-out questions.
+    fn is_examined(&self) -> bool {
+        true
+    }
+
+    /// What there is to be said of it since the last time: a program that has died, answers that are none.
+    fn take_notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Whether an own completion's text would encode to other tokens than were generated.
     fn reencodes_differently(&self, completion: &Completion) -> bool;

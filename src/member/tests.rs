@@ -51,6 +51,7 @@ fn member(longest: usize, half: bool) -> (LanguageModel, Arc<Tokenizer>) {
         },
         half,
         config: TrainConfig::default(),
+        learns: true,
         folder: Arc::clone(&folder),
     };
     let weights = folder.weights(&Device::flex().autodiff()).unwrap();

@@ -190,6 +190,8 @@ mod tests {
             completions: vec!["<script>alert(1)</script>".into()],
             rewards: vec![1.0],
             drawn_by: Vec::new(),
+            metadata: None,
+            finish_reasons: Vec::new(),
         };
         let html = rollout_html(&kept);
         assert!(

@@ -47,6 +47,8 @@ pub struct SwarmConfig {
     pub ask: Ask,
     /// How it answers.
     pub sampling: Sampling,
+    /// Whether some agents are programs or recordings, or have programs for rewards.
+    pub outsiders: bool,
     /// How advantages are scaled.
     pub scale_rewards: ScaleRewards,
     /// Added to the rewards of external rollouts with a signal.

@@ -99,6 +99,8 @@ pub struct RoundRecord {
     pub reencode_mismatch_frac: Option<f64>,
     /// Own and held-out questions left out because their prompts are too long.
     pub overlong_prompts: usize,
+    /// Own questions without a completion that could be scored. Only where agents or rewards are no models.
+    pub unanswered: usize,
     /// Completions generated.
     pub completions: usize,
     /// Mean tokens of an own completion.
@@ -114,6 +116,8 @@ pub struct RoundRecord {
 const OF_REPLAY: [&str; 1] = ["replayed_frac"];
 /// Columns of runs with importance weights.
 const OF_WEIGHTS: [&str; 3] = ["importance_weight", "truncated_frac", "filtered_frac"];
+/// Columns of runs with programs or recordings in them.
+const OF_OUTSIDERS: [&str; 1] = ["unanswered"];
 
 /// What the columns of an experiment depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,6 +137,9 @@ impl Columns {
         }
         if config.share_logprobs == ShareLogprobs::None {
             left_out.extend(OF_WEIGHTS);
+        }
+        if !config.outsiders {
+            left_out.extend(OF_OUTSIDERS);
         }
         Self {
             tasks,

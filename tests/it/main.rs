@@ -12,6 +12,7 @@ mod folders;
 mod hostile;
 mod league;
 mod model;
+mod outsiders;
 mod program;
 mod report;
 mod resume;

@@ -53,6 +53,7 @@ pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
         sampling: sampling(8),
         scale_rewards: ScaleRewards::Group,
         foreign_lean: 0.0,
+        outsiders: false,
         share_logprobs: ShareLogprobs::None,
         eval_questions: 16,
         eval_every: 2,

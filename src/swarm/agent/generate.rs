@@ -1,7 +1,7 @@
 //! What an agent asks itself in a round, and how it answers.
 
 use super::Agent;
-use crate::member::{Asked, Unreadable};
+use crate::member::{Asked, Record, Unreadable};
 use crate::rollout::{Prompt, Question, Rollout, RolloutId, ScoredRollout, mean};
 use crate::seed::Seed;
 use crate::swarm::asking::Source;
@@ -20,6 +20,12 @@ impl Agent {
         config: &SwarmConfig,
         tasks: &Tasks,
     ) -> Result<()> {
+        self.own.clear();
+        self.unused.clear();
+        if let Some(brought) = self.seat.member.brings(round) {
+            self.score(round, brought);
+            return Ok(());
+        }
         let proportions = self.seat.tasks.clone();
         let source = Source {
             ask: config.ask,
@@ -31,8 +37,6 @@ impl Agent {
         let seed = self.seed.child("complete", u64::from(round));
         let mut asked = config.balance.of(round, self.signals).local;
         let questions = self.asker.first(asked, source);
-        self.own.clear();
-        self.unused.clear();
         self.answer(round, 0, questions, config.sampling, seed)?;
         for redraw in 0..config.max_redraws {
             let missing = self.drop_silent(config.sampling);
@@ -45,6 +49,31 @@ impl Agent {
             asked += missing;
         }
         Ok(())
+    }
+
+    /// Takes what its member has brought as its own, as far as it can judge it.
+    fn score(&mut self, round: u32, brought: Vec<Record>) {
+        for (index, (question, completions)) in (0..).zip(brought) {
+            let rewards = self.seat.reward.score(&question, &completions);
+            let Some(rewards) = rewards.filter(|rewards| !rewards.is_empty()) else {
+                self.unanswered += 1;
+                continue;
+            };
+            let id = RolloutId {
+                author: self.id,
+                round,
+                index,
+            };
+            self.own.push(ScoredRollout {
+                rollout: Arc::new(Rollout {
+                    id,
+                    question,
+                    completions,
+                }),
+                prompt: Prompt::of_text(),
+                rewards,
+            });
+        }
     }
 
     /// Completions of this round so far.
@@ -78,6 +107,7 @@ impl Agent {
         let groups = self.groups(&questions, sampling, seed)?;
         let all = questions.into_iter().zip(groups);
         for (index, ((question, prompt), group)) in (first..).zip(all) {
+            self.unanswered += usize::from(group.rewards.is_empty());
             let (kept, rest) = group.split(sampling.num_generations);
             for (place, group) in [(&mut self.own, kept), (&mut self.unused, rest)] {
                 if group.rewards.is_empty() {
@@ -186,6 +216,9 @@ impl Agent {
         round: u32,
         questions: &[Question],
     ) -> Result<Option<f64>> {
+        if !self.seat.member.is_examined() {
+            return Ok(None);
+        }
         let questions = self.read(questions.to_vec())?;
         let seed = self.seed.child("evaluate", u64::from(round));
         let groups = self

@@ -64,6 +64,7 @@ impl Agent {
         record.shadows = self.shadows(round, config, &pool, arrival);
         record.num_tokens = self.num_tokens;
         record.overlong_prompts = std::mem::take(&mut self.overlong);
+        record.unanswered = std::mem::take(&mut self.unanswered);
         if config.replay.rounds > 0 {
             let new = match config.replay.from {
                 DrawFrom::Others | DrawFrom::OthersAndMemory => &pool,
@@ -75,6 +76,9 @@ impl Agent {
         let generated: Vec<&ScoredRollout> = self.own.iter().chain(&self.unused).collect();
         let with = generated.iter().filter(|r| r.has_signal()).count();
         self.signals.add(with, generated.len());
+        let Seat { member, reward, .. } = &mut self.seat;
+        self.notes = member.take_notes();
+        self.notes.extend(reward.take_notes());
         self.asker
             .learn(round, config.ask, tasks, &generated, &pool);
         record

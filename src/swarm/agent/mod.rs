@@ -61,6 +61,10 @@ pub struct Agent {
     signals: Signals,
     /// Questions of this round left out because their prompts are too long.
     overlong: usize,
+    /// Questions of this round without a completion that could be scored.
+    unanswered: usize,
+    /// What there is to be said of its member's and its reward's round.
+    notes: Vec<String>,
     /// The rollouts that it has drawn this round.
     drawn: Vec<RolloutId>,
     /// False after an update that left a weight that is not finite.
@@ -80,6 +84,8 @@ impl Agent {
             num_tokens: 0,
             signals: Signals::default(),
             overlong: 0,
+            unanswered: 0,
+            notes: Vec::new(),
             drawn: Vec::new(),
             sound: true,
         }
@@ -132,6 +138,11 @@ impl Agent {
                 of_tokens.unwrap_or_else(sum)
             }
         }
+    }
+
+    /// What there is to be said of the last round: programs that have died, answers that are none.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// False after an update that left a weight that is not finite.

@@ -1,6 +1,13 @@
 //! What an agent finds good: a reward per completion, its own for own rollouts and others' alike.
 //!
-//! [`Verifiers`] is the default: every task's own verifier. A sender's reward is never taken.
+//! [`Verifiers`] is the default: every task's own verifier. [`Shaped`] adds terms for length and form, [`Scorer`] is a
+//! program of the user's. A sender's reward is never taken.
+
+mod scorer;
+mod shaped;
+
+pub use scorer::Scorer;
+pub use shaped::{Shape, Shaped};
 
 use crate::rollout::{Completion, Question};
 use crate::task::{Task, extract_answer, score_completion};
@@ -10,6 +17,11 @@ use std::sync::Arc;
 pub trait Reward: Send {
     /// One reward per completion of a question; none where it cannot judge the question.
     fn score(&mut self, question: &Question, completions: &[Completion]) -> Option<Vec<f64>>;
+
+    /// What there is to be said of the round that is over: a program that has died, answers that are none.
+    fn take_notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Whether a completion has the form without which nothing is right; any has where there is no such
     /// form.
