@@ -190,6 +190,15 @@ pub fn encode(rollout: &Rollout) -> Result<Vec<u8>, serde_json::Error> {
 /// # Errors
 /// When it is malformed, in another version, or larger than the experiment allows.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Rollout, Refusal> {
+    let rollout = read(bytes)?;
+    limits.check(&rollout).map(|()| rollout)
+}
+
+/// The rollout of a message, whatever its size: of one that this program has written.
+///
+/// # Errors
+/// When it is malformed or in another version.
+pub fn read(bytes: &[u8]) -> Result<Rollout, Refusal> {
     #[derive(Deserialize)]
     struct Versioned {
         version: u32,
@@ -207,7 +216,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Rollout, Refusal> {
         tokens: Vec::new(),
         logprobs: answer.logprobs,
     };
-    let rollout = Rollout {
+    Ok(Rollout {
         id: message.id,
         question: Question {
             task: message.task.into(),
@@ -216,8 +225,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Rollout, Refusal> {
             metadata: message.metadata.into(),
         },
         completions: message.completions.into_iter().map(completion).collect(),
-    };
-    limits.check(&rollout).map(|()| rollout)
+    })
 }
 
 #[cfg(test)]

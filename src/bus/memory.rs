@@ -1,4 +1,4 @@
-//! The bus of one process: a list of what was published in the newest round.
+//! The bus of one process: a list of what was published in the newest ticks.
 
 use super::{Bus, Delivery};
 use crate::rollout::{AgentId, Rollout};
@@ -6,30 +6,44 @@ use anyhow::Result;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Holds the rollouts of one round; the first of a later one takes their place.
-#[derive(Debug, Default)]
+/// Holds the rollouts of the newest ticks.
+#[derive(Debug)]
 pub struct MemoryBus {
-    round: u32,
-    deliveries: Vec<Delivery>,
+    /// How many ticks are held.
+    ticks: u64,
+    deliveries: Vec<(u64, Delivery)>,
+}
+
+impl MemoryBus {
+    /// A bus on which rollouts can be read for so many ticks, at least one.
+    pub fn new(ticks: u64) -> Self {
+        Self {
+            ticks,
+            deliveries: Vec::new(),
+        }
+    }
+}
+
+impl Default for MemoryBus {
+    /// Of the newest tick alone.
+    fn default() -> Self {
+        Self::new(1)
+    }
 }
 
 impl Bus for MemoryBus {
-    fn publish(&mut self, sender: AgentId, round: u32, rollouts: Vec<Arc<Rollout>>) -> Result<()> {
-        if round != self.round {
-            self.deliveries.clear();
-            self.round = round;
-        }
-        let delivery = |rollout| Delivery { sender, rollout };
+    fn publish(&mut self, sender: AgentId, tick: u64, rollouts: Vec<Arc<Rollout>>) -> Result<()> {
+        let ticks = self.ticks;
+        self.deliveries.retain(|(then, _)| then + ticks > tick);
+        let delivery = |rollout| (tick, Delivery { sender, rollout });
         self.deliveries.extend(rollouts.into_iter().map(delivery));
         Ok(())
     }
 
-    fn collect(&mut self, reader: AgentId, rounds: RangeInclusive<u32>) -> Result<Vec<Delivery>> {
-        if !rounds.contains(&self.round) {
-            return Ok(Vec::new());
-        }
-        let others = self.deliveries.iter().filter(|d| d.sender != reader);
-        let mut found: Vec<Delivery> = others.cloned().collect();
+    fn collect(&mut self, reader: AgentId, ticks: RangeInclusive<u64>) -> Result<Vec<Delivery>> {
+        let wanted = |(tick, d): &&(u64, Delivery)| ticks.contains(tick) && d.sender != reader;
+        let found = self.deliveries.iter().filter(wanted);
+        let mut found: Vec<Delivery> = found.map(|(_, delivery)| delivery.clone()).collect();
         found.sort_by_key(|d| (d.sender, d.rollout.id));
         Ok(found)
     }
@@ -59,8 +73,8 @@ mod tests {
         })
     }
 
-    fn found(bus: &mut MemoryBus, reader: u16, rounds: RangeInclusive<u32>) -> Vec<(u16, u32)> {
-        let found = bus.collect(AgentId(reader), rounds).unwrap();
+    fn found(bus: &mut MemoryBus, reader: u16, ticks: RangeInclusive<u64>) -> Vec<(u16, u32)> {
+        let found = bus.collect(AgentId(reader), ticks).unwrap();
         found
             .iter()
             .map(|d| (d.sender.0, d.rollout.id.index))
@@ -79,6 +93,17 @@ mod tests {
         bus.publish(AgentId(0), 2, vec![rollout(0, 2, 0)]).unwrap();
         assert_eq!(found(&mut bus, 1, 2..=2), [(0, 0)]);
         assert_eq!(found(&mut bus, 1, 1..=1), []);
+    }
+
+    #[test]
+    fn what_is_older_than_it_holds_is_forgotten() {
+        let mut bus = MemoryBus::new(2);
+        for tick in 1..=3 {
+            let rollouts = vec![rollout(0, tick as u32, tick as u32)];
+            bus.publish(AgentId(0), tick, rollouts).unwrap();
+        }
+        assert_eq!(found(&mut bus, 1, 1..=3), [(0, 2), (0, 3)]);
+        assert_eq!(found(&mut bus, 1, 3..=3), [(0, 3)]);
     }
 
     #[test]

@@ -27,16 +27,15 @@ pub struct Delivery {
 
 /// Carries rollouts from agents to agents.
 pub trait Bus: Send {
-    /// Shows the others an agent's rollouts of a round.
+    /// Shows the others some rollouts of an agent. Ticks never go back.
     ///
     /// # Errors
     /// When the bus cannot be reached.
-    fn publish(&mut self, sender: AgentId, round: u32, rollouts: Vec<Arc<Rollout>>) -> Result<()>;
+    fn publish(&mut self, sender: AgentId, tick: u64, rollouts: Vec<Arc<Rollout>>) -> Result<()>;
 
-    /// What all others have published in these rounds, in the order of sender, round and index,
-    /// whoever came first.
+    /// What all others have published in these ticks, in the order of sender, round and index, whoever came first.
     ///
     /// # Errors
     /// When the bus cannot be reached.
-    fn collect(&mut self, reader: AgentId, rounds: RangeInclusive<u32>) -> Result<Vec<Delivery>>;
+    fn collect(&mut self, reader: AgentId, ticks: RangeInclusive<u64>) -> Result<Vec<Delivery>>;
 }

@@ -48,6 +48,12 @@ struct Manifest {
     /// What each agent has seen of each task, where that matters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     task_counts: Vec<Vec<[f64; 2]>>,
+    /// The first tick that each agent has not looked at what others have published.
+    #[serde(default)]
+    unread: Vec<u64>,
+    /// Optimizer steps of each agent.
+    #[serde(default)]
+    global_steps: Vec<usize>,
     /// Updates in a row that each agent has left out; earlier versions did not keep them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     bad_updates: Vec<usize>,
@@ -78,6 +84,8 @@ pub(super) struct Loaded {
     num_tokens: Vec<u64>,
     signals: Vec<f64>,
     task_counts: Vec<Vec<[f64; 2]>>,
+    unread: Vec<u64>,
+    global_steps: Vec<usize>,
     dir: PathBuf,
 }
 
@@ -100,10 +108,12 @@ impl Loaded {
                 memory: read_if_there(&folder.join(MEMORY))?,
                 known: read_if_there(&folder.join(KNOWN))?,
                 task_counts: self.task_counts.get(agent).cloned().unwrap_or_default(),
+                unread: self.unread.get(agent).copied().unwrap_or_default(),
+                global_step: self.global_steps.get(agent).copied().unwrap_or_default(),
             };
             states.push((folder, state));
         }
-        swarm.restore(&states)
+        swarm.restore(self.round, &states, &read_if_there(&self.dir.join(MAIL))?)
     }
 }
 
@@ -117,6 +127,8 @@ const PREFIX: &str = "round-";
 const MANIFEST: &str = "manifest.json";
 /// Rollouts that an agent remembers, where it does, in its folder.
 const MEMORY: &str = "memory.jsonl";
+/// Rollouts that are on their way, where there are such, beside the folders of the agents.
+const MAIL: &str = "mail.jsonl";
 /// Those whose questions it may ask itself.
 const KNOWN: &str = "known.jsonl";
 
@@ -218,6 +230,8 @@ fn write(dir: &Path, swarm: &Swarm, mut manifest: Manifest) -> Result<()> {
         let state = agent.state()?;
         manifest.num_tokens.push(state.num_tokens);
         manifest.signals.push(state.signals.0);
+        manifest.unread.push(state.unread);
+        manifest.global_steps.push(state.global_step);
         for (name, text) in [(MEMORY, state.memory), (KNOWN, state.known)] {
             if !text.is_empty() {
                 fs::write(folder.join(name), text)?;
@@ -234,6 +248,13 @@ fn write(dir: &Path, swarm: &Swarm, mut manifest: Manifest) -> Result<()> {
             sync(&path)?;
         }
         sync(folder)?;
+    }
+    let mail = swarm.mail()?;
+    if !mail.is_empty() {
+        let path = dir.join(MAIL);
+        fs::write(&path, mail)?;
+        manifest.files.insert(MAIL.to_owned(), hash(&path)?);
+        sync(&path)?;
     }
     manifest.manifest = manifest.hash()?;
     let file = dir.join(MANIFEST);
@@ -263,6 +284,8 @@ fn load(dir: &Path, run: &Path) -> Result<Loaded> {
         num_tokens: manifest.num_tokens,
         signals: manifest.signals,
         task_counts: manifest.task_counts,
+        unread: manifest.unread,
+        global_steps: manifest.global_steps,
         dir: dir.to_owned(),
     })
 }

@@ -5,6 +5,7 @@
 //! them together; `models` opens what agents start from; `plan` and `memory` reckon what it takes;
 //! `run` makes the runs with `results`, `csv_file`, `checkpoint` and `rollout_log`.
 
+mod agent_table;
 mod arms;
 mod base_model_score;
 mod benchmark;
@@ -34,13 +35,14 @@ mod tune;
 mod validate;
 mod watcher;
 
+pub use agent_table::{AgentTable, MemberKind, RewardTable};
 pub use arms::{Arm, Experiment};
 pub use base_model_score::Measured;
 pub use benchmark::Benchmark;
 pub use checkpoint::CheckpointTable;
 pub use config::{
-    AgentTable, Dtype, EvalTable, ExperimentFile, GenerateTable, MemberKind, ModelTable, Overlong,
-    RewardTable, ShadowTable, SwarmTable, SweepTable, TasksTable, TuneTable,
+    Dtype, EvalTable, ExperimentFile, GenerateTable, ModelTable, Overlong, ShadowTable, SwarmTable,
+    SweepTable, TasksTable, TuneTable,
 };
 pub use csv_file::Position;
 pub use device::{DeviceConfig, DeviceKind};

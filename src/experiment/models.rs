@@ -1,7 +1,8 @@
 //! The models that the agents of an experiment start from, and the seats that they take.
 
+use super::agent_table::MemberKind;
 use super::arms::Experiment;
-use super::config::{Dtype, ExperimentFile, MemberKind};
+use super::config::{Dtype, ExperimentFile};
 use super::hub;
 use super::outsiders;
 use super::resolved::Resolved;

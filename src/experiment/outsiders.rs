@@ -1,6 +1,6 @@
 //! Agents that are no language models, and rewards that are no verifiers: programs and recordings, made from the TOML.
 
-use super::config::{AgentTable, MemberKind, RewardTable};
+use super::agent_table::{AgentTable, MemberKind, RewardTable};
 use super::recording;
 use super::resolved::Resolved;
 use super::validate::check;

@@ -1,6 +1,7 @@
 //! One arm of an experiment, validated and built once: nothing below can meet a wrong value.
 
-use super::config::{AgentTable, ExperimentFile, MemberKind, TasksTable};
+use super::agent_table::{AgentTable, MemberKind};
+use super::config::{ExperimentFile, TasksTable};
 use super::questions_file;
 use super::validate::{check, distinct, proportions, validate_mix};
 use crate::reward::Verifiers;
@@ -81,6 +82,7 @@ impl Resolved {
     pub fn swarm(&self, limits: Limits) -> SwarmConfig {
         let keys = &self.keys;
         SwarmConfig {
+            clock: keys.swarm.clock,
             balance: self.balance(),
             selection: Arc::new(keys.swarm.selection),
             replay: Replay {

@@ -209,6 +209,8 @@ fn kept(round: u32, swarm: &Swarm, whole: bool) -> Vec<KeptRollout> {
         .agents()
         .iter()
         .flat_map(Agent::own)
+        // by a virtual clock an agent may not have ended its part of this round
+        .filter(|own| own.rollout.id.round == round)
         .map(kept)
         .collect()
 }

@@ -14,7 +14,7 @@ use crate::report::write_means;
 use crate::results_layout::{MEANS, MODELS};
 use crate::rollout::mean;
 use crate::seed::Seed;
-use crate::swarm::{Phase, RoundRecord, Swarm, Workers};
+use crate::swarm::{Phase, RoundRecord, Swarm, VirtualClock, Workers};
 use anyhow::{Context, Result};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -199,9 +199,10 @@ impl Runs<'_> {
     /// The swarm of a run before its first round.
     fn swarm(&self, run: &Run<'_>) -> Result<Swarm> {
         let arm = &run.arm.resolved;
+        let clock = arm.keys.swarm.clock.unwrap_or(VirtualClock::LOCK_STEP);
         Ok(Swarm::new(
             self.models.seats(arm, &self.weights)?,
-            Box::new(MemoryBus::default()),
+            Box::new(MemoryBus::new(clock.staleness.into())),
             Arc::clone(&arm.tasks),
             arm.swarm(self.models.limits(arm)),
             Seed::new(run.seed),

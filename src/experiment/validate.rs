@@ -4,7 +4,9 @@
 
 use super::config::{ExperimentFile, ShadowTable};
 use crate::learn::ImportanceSampling;
-use crate::swarm::{BalanceRule, DrawFrom, Mix, ShareLogprobs, SignalLimit, TaskProportions};
+use crate::swarm::{
+    BalanceRule, DrawFrom, Mix, ShareLogprobs, SignalLimit, TaskProportions, VirtualClock,
+};
 use std::fmt::Display;
 
 /// Most rollouts of a kind, and most completions of one.
@@ -39,6 +41,10 @@ impl ExperimentFile {
         )?;
         self.validate_redraws()?;
         self.validate_draw()?;
+        self.swarm
+            .clock
+            .iter()
+            .try_for_each(VirtualClock::validate)?;
         self.validate_generation()?;
         let questions = self.eval.questions;
         let sane = questions <= 1 << 16 && (questions > 0 || self.eval.every == 0);

@@ -29,6 +29,8 @@ pub struct LanguageModel {
     half: bool,
     config: TrainConfig,
     learns: bool,
+    /// As it was at first.
+    first: Decoder,
     /// Taken out only while an update runs.
     model: Option<Decoder>,
     reference: Option<Decoder>,
@@ -67,6 +69,7 @@ impl LanguageModel {
         // a fork has leaves of its own, so that agents never meet in one graph
         let own = weights.clone().fork(&weights.device());
         Self {
+            first: weights.clone(),
             model: Some(own),
             reference: (config.beta != 0.0).then(|| weights.valid()),
             optimizer: Optimizer::new(config.optimizer()),
@@ -206,6 +209,11 @@ impl Responder for LanguageModel {
         self.optimizer.resume(state);
         self.model = Some(model);
         Ok(())
+    }
+
+    fn begin_again(&mut self) {
+        self.model = Some(self.first.clone().fork(&self.first.device()));
+        self.optimizer = Optimizer::new(self.config.optimizer());
     }
 
     fn export(&self, dir: &Path) -> Result<()> {

@@ -129,6 +129,9 @@ pub trait Responder: Send {
         Ok(())
     }
 
+    /// Begins again from what it was at first, as one that has lost all it had learned.
+    fn begin_again(&mut self) {}
+
     /// Writes its model into a folder in Hugging Face's layout, where it has one.
     ///
     /// # Errors

@@ -281,6 +281,23 @@ fn completing_and_learning_leave_the_other_copies_alone() {
 }
 
 #[test]
+fn who_begins_again_is_what_it_was_at_first() {
+    let (mut member, _) = member(6, false);
+    let groups = complete(&mut member, 2);
+    let training = TrainingRollout {
+        scored: &scored(&member, groups[0].clone()),
+        advantages: vec![1.5, -0.5, -0.5, -0.5],
+        foreign: false,
+    };
+    let first = member.update(std::slice::from_ref(&training), Seed::new(3));
+    assert_ne!(groups, complete(&mut member, 2));
+    member.begin_again();
+    assert_eq!(groups, complete(&mut member, 2));
+    let again = member.update(&[training], Seed::new(3));
+    assert_eq!(first, again, "the optimizer has forgotten too");
+}
+
+#[test]
 fn what_cannot_be_asked_says_why() {
     let (member, tokenizer) = member(6, false);
     let prompt = |text: &str| member.prompt(&question(text));

@@ -7,23 +7,24 @@ use crate::reward::Reward;
 use crate::rollout::{AgentId, ScoredRollout};
 use crate::wire::Limits;
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The rollouts of a round that the receiver can use, read by its member and scored by its own
+/// The rollouts of these rounds that the receiver can use, read by its member and scored by its own
 /// reward, in the order in which they were delivered.
 pub(super) fn admit(
     deliveries: &[Delivery],
-    round: u32,
+    rounds: RangeInclusive<u32>,
     limits: &Limits,
     member: &dyn Responder,
     reward: &mut dyn Reward,
 ) -> Vec<ScoredRollout> {
     let mut seen = HashSet::new();
-    let mut counts = HashMap::<AgentId, usize>::new();
+    let mut counts = HashMap::<(AgentId, u32), usize>::new();
     let mut admitted = Vec::new();
     for Delivery { sender, rollout } in deliveries {
-        let count = counts.entry(*sender).or_default();
-        let honest = rollout.id.author == *sender && rollout.id.round == round;
+        let count = counts.entry((*sender, rollout.id.round)).or_default();
+        let honest = rollout.id.author == *sender && rounds.contains(&rollout.id.round);
         if !honest || *count >= limits.rollouts || limits.check(rollout).is_err() {
             continue;
         }

@@ -2,6 +2,7 @@
 
 use super::asking::{Ask, QuestionStream};
 use super::balance::Balance;
+use super::clock::VirtualClock;
 use super::memory::Replay;
 use super::sampling::Sampling;
 use super::selection::{Draw, SignalLimit};
@@ -27,6 +28,8 @@ pub enum ShareLogprobs {
 /// What shapes a round.
 #[derive(Clone)]
 pub struct SwarmConfig {
+    /// Who acts when; none for lock-step.
+    pub clock: Option<VirtualClock>,
     /// Own and external rollouts.
     pub balance: Balance,
     /// The rule of the draw.
@@ -64,6 +67,11 @@ pub struct SwarmConfig {
 }
 
 impl SwarmConfig {
+    /// Who acts when.
+    pub fn clock(&self) -> VirtualClock {
+        self.clock.unwrap_or(VirtualClock::LOCK_STEP)
+    }
+
     /// Whether held-out questions are answered in this round.
     pub fn evaluates(&self, round: u32) -> bool {
         let every = self.eval_every;

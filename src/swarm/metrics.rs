@@ -41,6 +41,11 @@ pub struct RoundRecord {
     pub round: u32,
     /// Counted from 0.
     pub agent: u16,
+    /// The tick of the virtual clock at which its part of the round ended; none where it ended none. This and the next
+    /// only where there is such a clock.
+    pub tick: Option<u64>,
+    /// Parts of rounds that it has ended so far.
+    pub participations: u64,
     /// Mean reward of the completions that the agent generated this round.
     pub own_reward: Option<f64>,
     /// Mean reward of its training set, own and drawn external rollouts alike (what GenRL logs).
@@ -116,6 +121,8 @@ pub struct RoundRecord {
 const OF_REPLAY: [&str; 1] = ["replayed_frac"];
 /// Columns of runs with importance weights.
 const OF_WEIGHTS: [&str; 3] = ["importance_weight", "truncated_frac", "filtered_frac"];
+/// Columns of runs by a virtual clock.
+const OF_CLOCK: [&str; 2] = ["tick", "participations"];
 /// Columns of runs with programs or recordings in them.
 const OF_OUTSIDERS: [&str; 1] = ["unanswered"];
 
@@ -137,6 +144,9 @@ impl Columns {
         }
         if config.share_logprobs == ShareLogprobs::None {
             left_out.extend(OF_WEIGHTS);
+        }
+        if config.clock.is_none() {
+            left_out.extend(OF_CLOCK);
         }
         if !config.outsiders {
             left_out.extend(OF_OUTSIDERS);
@@ -301,6 +311,12 @@ macro_rules! whole_numbers {
 }
 
 whole_numbers!(u16 u32 u64 usize);
+
+impl Cell for Option<u64> {
+    fn cell(&self) -> String {
+        self.map_or(String::new(), |number| number.to_string())
+    }
+}
 
 impl Cell for Option<f64> {
     fn cell(&self) -> String {

@@ -7,11 +7,14 @@ mod admit;
 mod agent;
 mod asking;
 mod balance;
+mod clock;
 mod config;
+mod mail;
 mod memory;
 mod metrics;
 mod questions;
 mod sampling;
+mod schedule;
 mod selection;
 mod shadow;
 mod training_set;
@@ -20,6 +23,7 @@ mod workers;
 pub use agent::{Agent, AgentState, Seat};
 pub use asking::{Ask, QuestionStream};
 pub use balance::{Balance, BalanceRule, Mix, ScheduledMix, Signals};
+pub use clock::{Returns, VirtualClock};
 pub use config::{ShareLogprobs, SwarmConfig};
 pub use memory::Replay;
 pub use metrics::{Columns, RoundRecord};
@@ -30,6 +34,8 @@ pub use selection::{Draw, DrawFrom, Pool, Selection, SignalLimit};
 pub use shadow::{Shadow, ShadowReward};
 pub use workers::Workers;
 
+use self::mail::Mail;
+use self::schedule::Schedule;
 use crate::bus::{Bus, Delivery};
 use crate::rollout::{AgentId, Question};
 use crate::seed::Seed;
@@ -58,6 +64,8 @@ pub struct Swarm {
     held_out: Vec<Question>,
     root: Seed,
     workers: Arc<Workers>,
+    schedule: Schedule,
+    mail: Mail,
 }
 
 impl Swarm {
@@ -76,7 +84,10 @@ impl Swarm {
             .map(|i| tasks.question(tasks.proportions(), Split::HeldOut, seed(i)))
             .collect();
         let agent = |(i, seat)| Agent::new(AgentId(i as u16), seat, root.child("agent", i as u64));
+        let clock = config.clock();
         Self {
+            schedule: Schedule::new(clock, seats.len(), root),
+            mail: Mail::new(clock, root),
             agents: seats.into_iter().enumerate().map(agent).collect(),
             bus,
             columns: Columns::new(tasks.names(), &config),
@@ -93,15 +104,33 @@ impl Swarm {
         &self.agents
     }
 
-    /// Lets a fresh swarm go on from what its members have written into these folders and from the
-    /// state of each agent. All else follows from the seed and the round.
+    /// Lets a fresh swarm go on after a round from what its members have written into these folders, from the state of
+    /// each agent and from what was on its way. All else follows from the seed and the round.
     ///
     /// # Errors
     /// When a file cannot be read or belongs to another member.
-    pub fn restore(&mut self, agents: &[(PathBuf, AgentState)]) -> Result<()> {
+    pub fn restore(
+        &mut self,
+        round: u32,
+        agents: &[(PathBuf, AgentState)],
+        mail: &[u8],
+    ) -> Result<()> {
         let limits = &self.config.limits;
         let mut all = self.agents.iter_mut().zip(agents);
-        all.try_for_each(|(agent, (dir, state))| agent.restore(dir, state, limits))
+        all.try_for_each(|(agent, (dir, state))| agent.restore(dir, state, limits))?;
+        self.schedule.skip_to(round);
+        self.mail.restore(mail)
+    }
+
+    /// What is on its way, as text for a checkpoint; empty in lock-step, where nothing is between two rounds.
+    ///
+    /// # Errors
+    /// When a rollout holds what JSON cannot.
+    pub fn mail(&self) -> Result<Vec<u8>> {
+        match self.config.clock {
+            Some(_) => self.mail.save(),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The questions that no agent trains on.
@@ -114,41 +143,86 @@ impl Swarm {
         &self.columns
     }
 
-    /// One round, counted from 1: each agent asks and answers I questions and publishes them; draws
-    /// J rollouts of the others; updates on all I + J. Where an evaluation is due it comes first, so
-    /// that it measures the model that answers. `watch` is told when a phase begins.
+    /// One round, counted from 1: each agent asks and answers I questions and publishes them; draws J rollouts of the
+    /// others; updates on all I + J. Where an evaluation is due it comes first, so that it measures the model that
+    /// answers. By a virtual clock a round has several ticks, and the records of those who do not end their part in one
+    /// of them are empty. `watch` is told when a phase begins.
     ///
     /// # Errors
     /// When a member or the bus fails for good; the round then has not happened.
     pub fn step(&mut self, round: u32, mut watch: impl FnMut(Phase)) -> Result<Vec<RoundRecord>> {
-        let (agents, bus, workers) = (&mut self.agents, &mut self.bus, &self.workers);
+        let mut records: Vec<Option<RoundRecord>> = vec![None; self.agents.len()];
+        for _ in 0..self.config.clock().ticks {
+            for record in self.tick(round, &mut watch)? {
+                let agent = usize::from(record.agent);
+                records[agent] = Some(record);
+            }
+        }
+        let names = self.columns.tasks();
+        let all = records.into_iter().zip(&self.agents);
+        let idle = |agent: &Agent| agent.idle(round, names, self.config.shadows.len());
+        let mut records: Vec<RoundRecord> = all
+            .map(|(record, agent)| record.unwrap_or_else(|| idle(agent)))
+            .collect();
+        for (agent, record) in records.iter_mut().enumerate() {
+            record.participations = self.schedule.turns(agent);
+        }
+        Ok(records)
+    }
+
+    /// A tick: the records of the agents whose part of a round ends with it.
+    fn tick(&mut self, round: u32, watch: &mut impl FnMut(Phase)) -> Result<Vec<RoundRecord>> {
+        let (bus, workers) = (self.bus.as_mut(), &self.workers);
         let (tasks, config, root) = (&*self.tasks, &self.config, self.root);
         let names = self.columns.tasks();
+        let turns = self.schedule.next();
+        let tick = self.schedule.tick();
+        let due = self.agents.iter_mut().zip(turns);
+        let due = due.filter_map(|(agent, turn)| Some((agent, turn?)));
+        let mut agents: Vec<&mut Agent> = due
+            .map(|(agent, turn)| {
+                if turn.returned && config.clock().returns == Returns::Base {
+                    agent.begin_again();
+                }
+                agent
+            })
+            .collect();
+        if agents.is_empty() {
+            self.mail.deliver(tick, bus)?;
+            return Ok(Vec::new());
+        }
 
         let mut evaluations = vec![None; agents.len()];
         if config.evaluates(round) {
             watch(Phase::Evaluate);
             let held_out = &self.held_out;
-            evaluations = all(workers.map(agents, |agent| agent.evaluate(round, held_out)))?;
+            evaluations = all(workers.map(&mut agents, |agent| agent.evaluate(round, held_out)))?;
         }
 
         watch(Phase::Generate);
-        all(workers.map(agents, |agent| agent.generate(round, root, config, tasks)))?;
-        for agent in agents.iter() {
-            bus.publish(agent.id(), round, agent.shown(config.share_logprobs))?;
+        all(workers.map(&mut agents, |agent| {
+            agent.generate(round, root, config, tasks)
+        }))?;
+        for agent in &agents {
+            self.mail
+                .post(agent.id(), tick, agent.shown(config.share_logprobs));
         }
+        self.mail.deliver(tick, bus)?;
 
         watch(Phase::Learn);
-        let pools = agents
-            .iter()
-            .map(|agent| bus.collect(agent.id(), round..=round));
+        let oldest = self.mail.oldest(tick);
+        let pools = agents.iter_mut().map(|agent| {
+            let unread = agent.look(tick).max(oldest);
+            bus.collect(agent.id(), unread..=tick)
+        });
         let pools = all(pools.collect())?;
-        let mut readers: Vec<(&mut Agent, Vec<Delivery>)> = agents.iter_mut().zip(pools).collect();
+        let mut readers: Vec<(&mut Agent, Vec<Delivery>)> = agents.into_iter().zip(pools).collect();
         let mut records = workers.map(&mut readers, |(agent, pool)| {
             agent.learn(round, root, config, names, pool)
         });
         for (record, evaluation) in records.iter_mut().zip(evaluations) {
             record.eval_reward = evaluation;
+            record.tick = Some(tick);
         }
         Ok(records)
     }

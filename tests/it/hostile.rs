@@ -24,18 +24,18 @@ impl Bus for LyingBus {
     fn publish(
         &mut self,
         sender: AgentId,
-        round: u32,
+        tick: u64,
         mut rollouts: Vec<Arc<Rollout>>,
     ) -> Result<()> {
         if sender == LIAR {
             let honest: Vec<Rollout> = rollouts.iter().map(|r| Rollout::clone(r)).collect();
             rollouts = (self.1)(&honest).into_iter().map(Arc::new).collect();
         }
-        self.0.publish(sender, round, rollouts)
+        self.0.publish(sender, tick, rollouts)
     }
 
-    fn collect(&mut self, reader: AgentId, rounds: RangeInclusive<u32>) -> Result<Vec<Delivery>> {
-        self.0.collect(reader, rounds)
+    fn collect(&mut self, reader: AgentId, ticks: RangeInclusive<u64>) -> Result<Vec<Delivery>> {
+        self.0.collect(reader, ticks)
     }
 }
 

@@ -16,6 +16,7 @@ mod outsiders;
 mod program;
 mod report;
 mod resume;
+mod schedule;
 mod swarm;
 mod tasks;
 mod tasks_cli;

@@ -38,6 +38,7 @@ pub(crate) fn sampling(num_generations: usize) -> Sampling {
 
 pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
     SwarmConfig {
+        clock: None,
         balance: Balance::fixed(Mix { local, external }),
         selection: Arc::new(Selection::NonzeroAdvantage),
         replay: Replay {
@@ -685,18 +686,18 @@ fn a_member_that_fails_is_an_error_and_no_panic() {
 }
 
 /// A bus that breaks in a round.
-struct Breaking(MemoryBus, u32);
+struct Breaking(MemoryBus, u64);
 
 impl Bus for Breaking {
-    fn publish(&mut self, sender: AgentId, round: u32, rollouts: Vec<Arc<Rollout>>) -> Result<()> {
-        self.0.publish(sender, round, rollouts)
+    fn publish(&mut self, sender: AgentId, tick: u64, rollouts: Vec<Arc<Rollout>>) -> Result<()> {
+        self.0.publish(sender, tick, rollouts)
     }
 
-    fn collect(&mut self, reader: AgentId, rounds: RangeInclusive<u32>) -> Result<Vec<Delivery>> {
-        if rounds.contains(&self.1) {
+    fn collect(&mut self, reader: AgentId, ticks: RangeInclusive<u64>) -> Result<Vec<Delivery>> {
+        if ticks.contains(&self.1) {
             bail!("the bus is away");
         }
-        self.0.collect(reader, rounds)
+        self.0.collect(reader, ticks)
     }
 }
 

@@ -27,7 +27,7 @@ impl Agent {
         let Seat { member, reward, .. } = &mut self.seat;
         let pool = admit(
             pool,
-            round,
+            config.clock().readable(round),
             &config.limits,
             member.as_ref(),
             reward.as_mut(),
@@ -58,6 +58,7 @@ impl Agent {
         let mut record = RoundRecord::new(round, self.id);
         record.add_trained(&set, &stats);
         self.sound = !stats.bad_weights;
+        self.global_step = stats.global_step;
         let (member, reward) = (self.seat.member.as_ref(), self.seat.reward.as_ref());
         record.add_generated(&self.own, &self.unused, member, reward, tasks);
         record.add_pool(&pool, delivered);

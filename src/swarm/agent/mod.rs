@@ -7,7 +7,9 @@ use super::asking::Asker;
 use super::balance::Signals;
 use super::config::ShareLogprobs;
 use super::memory::Memory;
+use super::metrics::RoundRecord;
 use super::questions::TaskProportions;
+use super::shadow::ShadowReward;
 use crate::member::Responder;
 use crate::reward::Reward;
 use crate::rollout::{AgentId, AuthorLogprobs, Completion, Rollout, RolloutId, ScoredRollout};
@@ -40,6 +42,10 @@ pub struct AgentState {
     pub known: Vec<u8>,
     /// What it has seen of each task; empty where it does not matter.
     pub task_counts: Vec<[f64; 2]>,
+    /// The first tick that it has not looked at what others have published.
+    pub unread: u64,
+    /// Optimizer steps taken so far.
+    pub global_step: usize,
 }
 
 /// One seat of the swarm.
@@ -63,6 +69,10 @@ pub struct Agent {
     overlong: usize,
     /// Questions of this round without a completion that could be scored.
     unanswered: usize,
+    /// The tick after that at which it last looked at what others have published.
+    unread: u64,
+    /// Optimizer steps taken so far.
+    global_step: usize,
     /// What there is to be said of its member's and its reward's round.
     notes: Vec<String>,
     /// The rollouts that it has drawn this round.
@@ -85,6 +95,8 @@ impl Agent {
             signals: Signals::default(),
             overlong: 0,
             unanswered: 0,
+            unread: 0,
+            global_step: 0,
             notes: Vec::new(),
             drawn: Vec::new(),
             sound: true,
@@ -140,6 +152,36 @@ impl Agent {
         }
     }
 
+    /// Looks at what others have published up to a tick; the first tick that it has not looked at before.
+    pub(in crate::swarm) fn look(&mut self, tick: u64) -> u64 {
+        std::mem::replace(&mut self.unread, tick + 1)
+    }
+
+    /// Begins again from what it was at first; what it has generated so far still counts.
+    pub(in crate::swarm) fn begin_again(&mut self) {
+        self.seat.member.begin_again();
+        self.signals = Signals::default();
+        self.memory = Memory::default();
+        self.asker = Asker::default();
+        self.global_step = 0;
+    }
+
+    /// The record of a round in which no part of it ends.
+    pub(in crate::swarm) fn idle(
+        &self,
+        round: u32,
+        tasks: &[String],
+        shadows: usize,
+    ) -> RoundRecord {
+        RoundRecord {
+            num_tokens: self.num_tokens,
+            global_step: self.global_step,
+            task_rewards: vec![None; tasks.len()],
+            shadows: vec![ShadowReward::default(); shadows],
+            ..RoundRecord::new(round, self.id)
+        }
+    }
+
     /// What there is to be said of the last round: programs that have died, answers that are none.
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -161,6 +203,8 @@ impl Agent {
             memory: self.memory.save()?,
             known: self.asker.known.save()?,
             task_counts: self.asker.counts.clone(),
+            unread: self.unread,
+            global_step: self.global_step,
         })
     }
 
@@ -173,6 +217,8 @@ impl Agent {
     ) -> Result<()> {
         self.num_tokens = state.num_tokens;
         self.signals = state.signals;
+        self.unread = state.unread;
+        self.global_step = state.global_step;
         let Seat { member, reward, .. } = &mut self.seat;
         member.restore(dir)?;
         let mut memory = |text| Memory::restore(text, limits, member.as_ref(), reward.as_mut());
