@@ -285,6 +285,10 @@ pub struct EvalTable {
     pub every: u32,
     /// Held-out questions, the same for every agent, arm and seed.
     pub questions: usize,
+    /// Whether a judge asks each agent one more held-out question a round, the same for all, and scores one answer by
+    /// the tasks' verifiers, as in the public demo of the paper's time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub judge: bool,
 }
 
 impl ExperimentFile {

@@ -106,6 +106,7 @@ impl Resolved {
             foreign_lean: keys.train.foreign_lean,
             eval_questions: keys.eval.questions,
             eval_every: keys.eval.every,
+            judge: keys.eval.judge,
             rounds: keys.rounds,
             limits,
         }

@@ -2,7 +2,7 @@
 //! of them adds the configuration and some rollouts where they lie beside.
 //!
 //! `arms` reads `arms.csv`, an `arm` a line, and finds the runs, `rounds_file` reads each into plain numbers, the `runs`; `stats`, `metrics` and `summary`
-//! compute; `table`, `table_csv`, `console`, `claims`, `budgets`, `horizons`, `league`, `shadows`, `tuning` and `sweep` make texts, with numbers as `format`
+//! compute; `table`, `table_csv`, `console`, `claims`, `budgets`, `horizons`, `league`, `open_swarm`, `shadows`, `tuning` and `sweep` make texts, with numbers as `format`
 //! writes them; `curves`, `plots` and `cost_plots` make the pictures, each a `figure` of panels drawn by `panel` on a `canvas` as
 //! `theme` says; `page` puts all on one page; `paper` holds the numbers to compare with. No clock, no environment,
 //! no TOML: the same CSV gives the same bytes anywhere.
@@ -21,6 +21,7 @@ mod horizons;
 mod league;
 mod means;
 mod metrics;
+mod open_swarm;
 mod output;
 mod page;
 mod panel;
@@ -51,7 +52,7 @@ pub use self::{
 };
 
 /// What [`write()`] makes in a folder. Where there is something to show in them, also `timings.md`, `tasks.png`,
-/// `costs.png` and `form.png`, `league.md`, and `.md` and `.png` of `sweep`, `selection-only` and `tuning`.
+/// `costs.png` and `form.png`, `league.md`, and `.md` and `.png` of `open-swarm`, `sweep`, `selection-only` and `tuning`.
 pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, horizons.md, cumulative.png, smoothed.png, raw.png, \
                          selection.png and more";
 
@@ -70,6 +71,10 @@ pub fn write(dir: &Path) -> Result<Summary> {
         ("budgets.md", Some(budgets::completions(&arms).into_bytes())),
         ("horizons.md", Some(horizons::markdown(&arms).into_bytes())),
         ("league.md", league::markdown(&arms).map(String::into_bytes)),
+        (
+            "open-swarm.md",
+            open_swarm::markdown(&arms).map(String::into_bytes),
+        ),
         (
             "selection-only.md",
             shadows::markdown(&arms).map(String::into_bytes),

@@ -14,7 +14,8 @@ use crate::{
 };
 
 /// Pictures in the order of the page, and what is said of each. Not every folder has all of them.
-const PICTURES: [(&str, &str); 10] = [
+const PICTURES: [(&str, &str); 11] = [
+    ("open-swarm.png", "The open swarm"),
     ("cumulative.png", "Cumulative reward of the arms"),
     ("selection.png", "The three rewards of each arm"),
     ("costs.png", "Rewards by what they cost"),
@@ -30,7 +31,8 @@ const PICTURES: [(&str, &str); 10] = [
     ("tuning.png", "Tuning"),
 ];
 /// Tables in the order of the page.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
+    "open-swarm.md",
     "league.md",
     "sweep.md",
     "table.md",

@@ -14,7 +14,7 @@ use super::{
     curves::{self, Curve},
     figure::{Figure, columns, same_axis},
     format::{count, range},
-    metrics,
+    metrics, open_swarm,
     output::remove,
     panel::{Line, Panel, Scale},
     runs::{Run, Series},
@@ -51,6 +51,7 @@ pub(super) fn write(
         ("sweep.png", sweep::figure(arms)),
         ("selection-only.png", shadows::figure(arms)),
         ("tuning.png", tuning::figure(tuned)),
+        ("open-swarm.png", open_swarm::figure(arms)),
     ];
     others
         .into_iter()

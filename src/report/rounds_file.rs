@@ -15,7 +15,8 @@ use super::{
 use crate::results_layout::{MEANS, ROUNDS, TIMINGS};
 
 /// Columns that are read where they are there, besides those of shadow draws.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 7] = [
+    "judge_reward",
     "own_peak",
     "train_peak",
     "steps",

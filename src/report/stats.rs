@@ -64,6 +64,49 @@ pub(super) fn paired_p(differences: &[f64]) -> Option<f64> {
     (error > 1e-9 * mean.abs()).then(|| 2.0 * student.cdf(-(mean / error).abs()))
 }
 
+/// Two-sided p of Welch's t test of whether two groups have the same mean; none where one has fewer than two values or
+/// neither varies.
+pub(super) fn welch_p(a: &[f64], b: &[f64]) -> Option<f64> {
+    let group = |values: &[f64]| {
+        let mean = mean(values.iter().copied()).filter(|_| values.len() > 1)?;
+        Some((
+            mean,
+            standard_error(values, mean).powi(2),
+            values.len() as f64 - 1.0,
+        ))
+    };
+    let ((mean_a, a, of_a), (mean_b, b, of_b)) = (group(a)?, group(b)?);
+    let error = (a + b).sqrt();
+    // Welch and Satterthwaite
+    let freedom = (a + b).powi(2) / (a * a / of_a + b * b / of_b);
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    (error > 0.0).then(|| 2.0 * student.cdf(-((mean_a - mean_b) / error).abs()))
+}
+
+/// Bonferroni's correction.
+pub(super) fn bonferroni(ps: &[Option<f64>]) -> Vec<Option<f64>> {
+    let count = ps.iter().flatten().count() as f64;
+    ps.iter().map(|p| p.map(|p| (p * count).min(1.0))).collect()
+}
+
+/// Benjamini's and Hochberg's correction, of the share of what is found that is not there.
+pub(super) fn benjamini_hochberg(ps: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut order: Vec<usize> = (0..ps.len()).filter(|&i| ps[i].is_some()).collect();
+    order.sort_by(|&a, &b| {
+        ps[b]
+            .partial_cmp(&ps[a])
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let count = order.len();
+    let (mut corrected, mut least) = (vec![None; ps.len()], 1.0_f64);
+    for (rank, &i) in order.iter().enumerate() {
+        let factor = count as f64 / (count - rank) as f64;
+        least = least.min(ps[i].map_or(1.0, |p| p * factor));
+        corrected[i] = Some(least);
+    }
+    corrected
+}
+
 /// Holm's correction: each p for being one of several looked at.
 pub(super) fn holm(ps: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..ps.len()).filter(|&i| ps[i].is_some()).collect();
@@ -260,6 +303,40 @@ mod tests {
         assert_eq!(
             mean_rows(&[vec![Some(1.0), None], vec![Some(3.0), None]]),
             [Some(2.0), None]
+        );
+    }
+
+    #[test]
+    fn welch_by_hand() {
+        // means 2 and 4, squared errors 1/3 and 4/3: t = 2 / sqrt(5/3), 25/17 * 2 degrees of freedom
+        let p = welch_p(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]).unwrap();
+        assert!((p - 0.220_881).abs() < 1e-5, "{p}");
+        assert_eq!(welch_p(&[1.0], &[2.0, 3.0]), None);
+        assert_eq!(welch_p(&[1.0, 1.0], &[2.0, 2.0]), None);
+    }
+
+    #[test]
+    fn corrections_by_hand() {
+        let ps = [Some(0.01), None, Some(0.04), Some(0.03), Some(0.005)];
+        let close = |found: Vec<Option<f64>>, expected: [Option<f64>; 5]| {
+            for (found, expected) in found.iter().zip(expected) {
+                assert!(
+                    (found.unwrap_or(-1.0) - expected.unwrap_or(-1.0)).abs() < 1e-12,
+                    "{found:?}"
+                );
+            }
+        };
+        close(
+            bonferroni(&ps),
+            [Some(0.04), None, Some(0.16), Some(0.12), Some(0.02)],
+        );
+        close(
+            benjamini_hochberg(&ps),
+            [Some(0.02), None, Some(0.04), Some(0.04), Some(0.02)],
+        );
+        close(
+            holm(&ps),
+            [Some(0.03), None, Some(0.06), Some(0.06), Some(0.02)],
         );
     }
 }

@@ -60,6 +60,8 @@ pub struct SwarmConfig {
     pub eval_questions: usize,
     /// An evaluation every so many rounds, the first and the last round included; 0 for none.
     pub eval_every: u32,
+    /// Whether each agent is asked one more held-out question a round, the same for all.
+    pub judge: bool,
     /// Rounds in all.
     pub rounds: u32,
     /// How much a sender may publish.

@@ -52,6 +52,8 @@ pub struct RoundRecord {
     pub train_reward: Option<f64>,
     /// Mean reward on the held-out questions, before this round's update.
     pub eval_reward: Option<f64>,
+    /// What the judge gave its answer, before this round's update. Only where there is a judge.
+    pub judge_reward: Option<f64>,
     /// Share of groups of the training set whose rewards are all equal (TRL).
     pub frac_reward_zero_std: Option<f64>,
     /// Own rollouts of this round in the training set: the I that it had.
@@ -121,6 +123,8 @@ pub struct RoundRecord {
 const OF_REPLAY: [&str; 1] = ["replayed_frac"];
 /// Columns of runs with importance weights.
 const OF_WEIGHTS: [&str; 3] = ["importance_weight", "truncated_frac", "filtered_frac"];
+/// Columns of runs with a judge.
+const OF_JUDGE: [&str; 1] = ["judge_reward"];
 /// Columns of runs by a virtual clock.
 const OF_CLOCK: [&str; 2] = ["tick", "participations"];
 /// Columns of runs with programs or recordings in them.
@@ -144,6 +148,9 @@ impl Columns {
         }
         if config.share_logprobs == ShareLogprobs::None {
             left_out.extend(OF_WEIGHTS);
+        }
+        if !config.judge {
+            left_out.extend(OF_JUDGE);
         }
         if config.clock.is_none() {
             left_out.extend(OF_CLOCK);

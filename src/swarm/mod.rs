@@ -172,11 +172,9 @@ impl Swarm {
 
     /// A tick: the records of the agents whose part of a round ends with it.
     fn tick(&mut self, round: u32, watch: &mut impl FnMut(Phase)) -> Result<Vec<RoundRecord>> {
-        let (bus, workers) = (self.bus.as_mut(), &self.workers);
-        let (tasks, config, root) = (&*self.tasks, &self.config, self.root);
-        let names = self.columns.tasks();
         let turns = self.schedule.next();
-        let tick = self.schedule.tick();
+        let (tick, config, root) = (self.schedule.tick(), &self.config, self.root);
+        let (bus, workers, tasks) = (self.bus.as_mut(), &self.workers, &*self.tasks);
         let due = self.agents.iter_mut().zip(turns);
         let due = due.filter_map(|(agent, turn)| Some((agent, turn?)));
         let mut agents: Vec<&mut Agent> = due
@@ -187,25 +185,22 @@ impl Swarm {
                 agent
             })
             .collect();
-        if agents.is_empty() {
-            self.mail.deliver(tick, bus)?;
-            return Ok(Vec::new());
-        }
 
-        let mut evaluations = vec![None; agents.len()];
-        if config.evaluates(round) {
-            watch(Phase::Evaluate);
-            let held_out = &self.held_out;
-            evaluations = all(workers.map(&mut agents, |agent| agent.evaluate(round, held_out)))?;
-        }
+        let exam = Exam {
+            round,
+            config,
+            tasks,
+            held_out: &self.held_out,
+        };
+        let measured = exam.of(&mut agents, workers, watch)?;
 
         watch(Phase::Generate);
         all(workers.map(&mut agents, |agent| {
             agent.generate(round, root, config, tasks)
         }))?;
         for agent in &agents {
-            self.mail
-                .post(agent.id(), tick, agent.shown(config.share_logprobs));
+            let shown = agent.shown(config.share_logprobs);
+            self.mail.post(agent.id(), tick, shown);
         }
         self.mail.deliver(tick, bus)?;
 
@@ -217,14 +212,52 @@ impl Swarm {
         });
         let pools = all(pools.collect())?;
         let mut readers: Vec<(&mut Agent, Vec<Delivery>)> = agents.into_iter().zip(pools).collect();
+        let names = self.columns.tasks();
         let mut records = workers.map(&mut readers, |(agent, pool)| {
             agent.learn(round, root, config, names, pool)
         });
-        for (record, evaluation) in records.iter_mut().zip(evaluations) {
+        for (record, (evaluation, judged)) in records.iter_mut().zip(measured) {
             record.eval_reward = evaluation;
+            record.judge_reward = judged;
             record.tick = Some(tick);
         }
         Ok(records)
+    }
+}
+
+/// What agents are asked in a round to be measured.
+struct Exam<'a> {
+    round: u32,
+    config: &'a SwarmConfig,
+    tasks: &'a Tasks,
+    held_out: &'a [Question],
+}
+
+impl Exam<'_> {
+    /// Held-out reward of each agent, where an evaluation is due, and what the judge gives it, where there is one.
+    fn of(
+        &self,
+        agents: &mut [&mut Agent],
+        workers: &Workers,
+        watch: &mut impl FnMut(Phase),
+    ) -> Result<Vec<(Option<f64>, Option<f64>)>> {
+        let (round, tasks) = (self.round, self.tasks);
+        let mut evaluations = vec![None; agents.len()];
+        if self.config.evaluates(round) {
+            watch(Phase::Evaluate);
+            evaluations = all(workers.map(agents, |agent| agent.evaluate(round, self.held_out)))?;
+        }
+        let mut judged = vec![None; agents.len()];
+        if self.config.judge {
+            watch(Phase::Evaluate);
+            // the same for all, at whichever tick of the round they have their turn
+            let seed = Seed::new(0).child("judge", u64::from(round));
+            let question = tasks.question(tasks.proportions(), Split::HeldOut, seed);
+            judged = all(workers.map(agents, |agent| {
+                agent.judged(round, &question, &mut tasks.verifiers())
+            }))?;
+        }
+        Ok(evaluations.into_iter().zip(judged).collect())
     }
 }
 

@@ -197,3 +197,71 @@ fn clocks_that_cannot_be_are_named() {
         &["never", "checkpoint"],
     );
 }
+
+#[test]
+fn a_judge_asks_all_agents_that_have_a_turn_the_same() {
+    let judged = SwarmConfig {
+        judge: true,
+        ..clocked(VirtualClock {
+            slowest: 3.0,
+            ..CLOCK
+        })
+    };
+    let (records, _) = run(&[1.0, 0.0, 1.0, 0.0], judged, 12, 2);
+    for record in records {
+        let expected = record.tick.map(|_| f64::from(1 - record.agent % 2));
+        assert_eq!(record.judge_reward, expected);
+    }
+}
+
+/// A run of agents that the judge gave these rewards, a row a round; blank where an agent was away.
+fn add_judged(dir: &Path, arm: &str, rounds: &[&[Option<f64>]]) {
+    let mut text =
+        "round,agent,own_reward,train_reward,eval_reward,judge_reward,completions\n".to_owned();
+    for (round, agents) in (1..).zip(rounds) {
+        for (agent, reward) in agents.iter().enumerate() {
+            let cell = reward.map_or(String::new(), |reward| reward.to_string());
+            text += &format!("{round},{agent},0.1,0.1,,{cell},8\n");
+        }
+    }
+    let run = dir.join(format!("runs/{arm}/seed-1"));
+    fs::create_dir_all(&run).unwrap();
+    fs::write(run.join("rounds.csv"), text).unwrap();
+}
+
+#[test]
+fn cumulative_rewards_are_of_survivors_of_all_and_of_a_cohort() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, nothing, away) = (Some(1.0), Some(0.0), None);
+    add_judged(
+        dir.path(),
+        "alone",
+        &[&[nothing, one], &[nothing, nothing], &[nothing, nothing]],
+    );
+    // the third comes once, the second skips a round: it has come to two normalized rounds
+    add_judged(
+        dir.path(),
+        "swarm",
+        &[&[one, one, nothing], &[one, away, away], &[one, one, away]],
+    );
+    let arms =
+        "arm,local,external,baseline,sweep_key,sweep_value\nalone,4,0,,,\nswarm,2,2,alone,,\n";
+    fs::write(dir.path().join("arms.csv"), arms).unwrap();
+    sapo::report::write(dir.path()).unwrap();
+    let text = fs::read_to_string(dir.path().join("open-swarm.md")).unwrap();
+    assert!(text.contains("up to 3 normalized rounds"), "{text}");
+    assert!(
+        text.contains("| alone | 2 | 2 | 0.50 | 0.50 | 0.50 |"),
+        "{text}"
+    );
+    // survivors and cohort: the first alone; all: 3, 2 and 0
+    assert!(
+        text.contains("| swarm | 3 | 1 | 3.00 | 1.67 | 3.00 |"),
+        "{text}"
+    );
+    assert!(
+        text.contains("| swarm | alone | never | never | never | never |"),
+        "{text}"
+    );
+    assert!(dir.path().join("open-swarm.png").exists());
+}

@@ -58,6 +58,7 @@ pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
         share_logprobs: ShareLogprobs::None,
         eval_questions: 16,
         eval_every: 2,
+        judge: false,
         rounds: 5,
         limits: Limits {
             rollouts: local,

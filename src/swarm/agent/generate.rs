@@ -2,6 +2,7 @@
 
 use super::Agent;
 use crate::member::{Asked, Record, Unreadable};
+use crate::reward::Reward;
 use crate::rollout::{Prompt, Question, Rollout, RolloutId, ScoredRollout, mean};
 use crate::seed::Seed;
 use crate::swarm::asking::Source;
@@ -208,6 +209,25 @@ impl Agent {
             }
         }
         Ok(readable)
+    }
+
+    /// What a judge gives its one answer to a question; none where it cannot be asked.
+    pub(in crate::swarm) fn judged(
+        &mut self,
+        round: u32,
+        question: &Question,
+        judge: &mut dyn Reward,
+    ) -> Result<Option<f64>> {
+        if !self.seat.member.is_examined() {
+            return Ok(None);
+        }
+        let questions = self.read(vec![question.clone()])?;
+        let seed = self.seed.child("judge", u64::from(round));
+        let asked = Asked::all(&questions);
+        let mut groups = self.seat.member.complete(&asked, 1, seed)?;
+        let answer = groups.pop().unwrap_or_default();
+        let rewards = judge.score(question, &answer).unwrap_or_default();
+        Ok(rewards.first().copied())
     }
 
     /// Mean reward on given questions, one completion each; none when none of them can be asked.
