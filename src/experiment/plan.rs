@@ -107,6 +107,7 @@ impl Work {
             rounds: keys.rounds,
             completions: agents * most_completions(keys, balance.most_local()),
             varies: balance.varies()
+                || keys.swarm.clock.is_some()
                 || keys.swarm.max_redraws > 0
                 || keys.swarm.generations_at_a_time > 0,
             max_completion_length: keys.generate.max_completion_length,

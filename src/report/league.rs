@@ -97,7 +97,7 @@ pub(super) fn markdown(arms: &[ArmRuns]) -> Option<String> {
             references.map(|(_, name)| format!("own over {name} | held-out over {name} | "));
         text += &format!(
             "\n| rule | {}\n|---|{}\n",
-            columns.concat(),
+            columns.concat().trim_end(),
             "--:|".repeat(4)
         );
         for (rule, cells) in rules().zip(cells.chunks(2 * REFERENCES.len())) {

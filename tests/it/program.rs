@@ -657,10 +657,12 @@ fn committed_results_say_what_their_experiments_are() {
     for entry in fs::read_dir(root().join("results")).unwrap() {
         let dir = entry.unwrap().path();
         let name = dir.file_name().unwrap().to_str().unwrap();
-        let file = root().join("experiments").join(format!("{name}.toml"));
-        if !dir.join("arms.csv").exists() || !file.exists() {
+        let folders = ["experiments", "experiments/league"];
+        let files = folders.map(|folder| root().join(folder).join(format!("{name}.toml")));
+        let file = files.into_iter().find(|file| file.exists());
+        let Some(file) = file.filter(|_| dir.join("arms.csv").exists()) else {
             continue;
-        }
+        };
         let experiment = sapo::experiment::Experiment::load(&file, &[]).unwrap();
         let text = experiment.to_toml().unwrap();
         let tuned = experiment.tuned_in(&dir).unwrap();
