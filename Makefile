@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 SAPO = cargo run --release --quiet --
-FINDINGS = control controls optimizer frontier start-0.2 start-1 start-5 start-25
+FINDINGS = control controls optimizer frontier start-0.2 start-1 start-5 start-25 league/league-19200
 SAPO_CUDA = cargo run --release --quiet --features cuda --
 
 help: ## what can be made
