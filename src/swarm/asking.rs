@@ -5,7 +5,7 @@
 //! its own rollouts stays on-policy; held-out questions are never changed.
 
 use super::memory::Memory;
-use super::questions::{Split, TaskProportions, Tasks};
+use super::questions::{Split, TaskProportions, Tasks, split_of};
 use crate::rollout::{Question, RolloutId, ScoredRollout, mean};
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
@@ -140,9 +140,11 @@ impl Asker {
                 let text = |r: &&ScoredRollout| r.rollout.question.text.clone();
                 let known = self.known.usable(0);
                 let mut texts: HashSet<String> = known.iter().chain(own).map(text).collect();
-                let new = pool
-                    .iter()
-                    .filter(|r| r.has_signal() && texts.insert(text(r)));
+                // what is held out is never asked in training, whoever shows it
+                let may = |r: &ScoredRollout| split_of(&r.rollout.question) == Split::Training;
+                let wanted = |r: &&ScoredRollout| r.has_signal() && may(r);
+                let new = pool.iter().filter(wanted);
+                let new = new.filter(|r| texts.insert(text(r)));
                 let new: Vec<&ScoredRollout> = new.collect();
                 self.known.add(round, ROUNDS, new, &self.asked);
             }
