@@ -22,7 +22,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let recipe = Recipe::load(&args.recipe, &args.set)?;
     let device = DeviceConfig::of(DeviceKind::Cpu).open()?;
     let steps = recipe.train.steps;
-    let mut bar = Bar::new("steps");
+    let mut bar = Bar::new("steps", false);
     bar.start(0, steps as u64);
     let workers = Workers::new(threads(None)).context("no thread can be started")?;
     let outcome = recipe.pretrain(&device, &workers, |step, loss| {

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 /// Seconds between lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The same where a person answers at the terminal.
+const LINE_EVERY_WHERE_TYPED: Duration = Duration::from_secs(60);
 
 /// Shows how far a long piece of work has come.
 pub(super) struct Bar {
@@ -13,6 +15,7 @@ pub(super) struct Bar {
     unit: &'static str,
     /// Whether lines are printed instead of a bar.
     lines: bool,
+    line_every: Duration,
     total: u64,
     /// Units that were done by earlier starts: they say nothing of how long the others take.
     before: u64,
@@ -21,16 +24,23 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// Before it is known how much there is to do.
-    pub(super) fn new(unit: &'static str) -> Self {
+    /// Before it is known how much there is to do. `quiet`: lines alone and few of them, where somebody types.
+    pub(super) fn new(unit: &'static str, quiet: bool) -> Self {
         let template = format!("{{bar:30}} {{pos}}/{{len}} {unit}, {{eta}} left  {{msg}}");
         let style = ProgressStyle::with_template(&template);
-        let bar = ProgressBar::no_length();
+        let bar = match quiet {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::no_length(),
+        };
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self {
             bar,
             unit,
-            lines: !std::io::stderr().is_terminal(),
+            lines: quiet || !std::io::stderr().is_terminal(),
+            line_every: match quiet {
+                true => LINE_EVERY_WHERE_TYPED,
+                false => LINE_EVERY,
+            },
             total: 0,
             before: 0,
             begun: Instant::now(),
@@ -53,7 +63,7 @@ impl Bar {
             self.bar.set_message(message);
             return;
         }
-        let due = |last: Instant| last.elapsed() >= LINE_EVERY;
+        let due = |last: Instant| last.elapsed() >= self.line_every;
         if important || self.last_line.is_none_or(due) {
             self.last_line = Some(Instant::now());
             let left = self.seconds_left(self.begun.elapsed().as_secs_f64(), done);
@@ -88,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_earlier_starts_did_says_nothing_of_the_time_left() {
-        let mut bar = Bar::new("rounds");
+        let mut bar = Bar::new("rounds", false);
         bar.start(900, 1000);
         // ten rounds took twenty seconds, ninety are left
         assert!((bar.seconds_left(20.0, 910) - 180.0).abs() < 1e-9);

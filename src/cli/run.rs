@@ -56,7 +56,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     listen()?;
     let results = Results::open(&dir, &experiment, args.fresh)?;
     let mut console = Console {
-        bar: Bar::new("rounds"),
+        bar: Bar::new("rounds", experiment.has_person()),
     };
     let ending = match experiment::tune(&experiment, &results, options, &mut console)? {
         Tuned::Complete(experiment) => {

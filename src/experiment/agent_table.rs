@@ -16,7 +16,8 @@ pub struct AgentTable {
     /// Name and arguments of the program of a `command`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// How long it may take for all questions of a round; 60 where it is left out.
+    /// How long a program may take for all questions of a round, 60 where it is left out; how long a round waits for
+    /// a person, 0 where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<f64>,
     /// Whether it is asked the held-out questions too.
@@ -58,6 +59,8 @@ pub enum MemberKind {
     Command,
     /// Recorded rollouts.
     File,
+    /// The person at the terminal.
+    Human,
 }
 
 /// The `reward` of a `[[swarm.agent]]` table.

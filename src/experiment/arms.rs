@@ -97,6 +97,13 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// Whether an agent of any arm is the person at the terminal.
+    pub fn has_person(&self) -> bool {
+        self.arms
+            .iter()
+            .any(|arm| arm.resolved.keys.person().is_some())
+    }
+
     /// An experiment from its keys.
     ///
     /// # Errors

@@ -305,6 +305,11 @@ impl ExperimentFile {
             .unwrap_or_default()
     }
 
+    /// The agent that is the person at the terminal.
+    pub fn person(&self) -> Option<usize> {
+        (0..self.swarm.agents).find(|&agent| self.kind_of(agent) == MemberKind::Human)
+    }
+
     /// The agents that are language models, learning or not.
     pub fn models(&self) -> impl Iterator<Item = usize> {
         let is_model = |kind| matches!(kind, MemberKind::Model | MemberKind::Frozen);

@@ -4,8 +4,8 @@ use super::agent_table::{AgentTable, MemberKind, RewardTable};
 use super::recording;
 use super::resolved::Resolved;
 use super::validate::check;
-use crate::member::{Command, Recorded, Responder};
-use crate::process::{LineProcess, Program};
+use crate::member::{Command, Human, Recorded, Responder};
+use crate::process::{LineProcess, Program, Terminal};
 use crate::reward::{Reward, Scorer, Shape, Shaped};
 use crate::wire::Limits;
 use anyhow::{Context, Result};
@@ -37,11 +37,11 @@ impl AgentTable {
             let expected = format!("none where kind is not {kind:?}");
             check(may || !given, &format!("{key}.{name}"), "one", &expected)
         };
-        only(
-            "time_limit_s",
-            self.time_limit_s.is_some(),
-            command,
-            "command",
+        check(
+            command || is(MemberKind::Human) || self.time_limit_s.is_none(),
+            &format!("{key}.time_limit_s"),
+            "one",
+            "none where kind is neither \"command\" nor \"human\"",
         )?;
         only("examined", self.examined, command, "command")?;
         only(
@@ -115,6 +115,17 @@ pub(super) fn member(
             let recorded = table.recorded_agent.unwrap_or(agent as u16);
             let rounds = recording::read(file, recorded)?;
             Some(Box::new(Recorded::new(rounds.into(), table.cycle)))
+        }
+        (MemberKind::Human, _) => {
+            let patience = Duration::from_secs_f64(table.time_limit_s.unwrap_or_default());
+            let terminal = Terminal::open(patience).context("the terminal cannot be read")?;
+            let terminal = terminal.with_context(|| {
+                format!(
+                    "agent {agent}: found no terminal at standard input, expected one where kind is \"human\"; \
+                     kind = \"file\" plays what a person wrote in an earlier run"
+                )
+            })?;
+            Some(Box::new(Human::new(terminal, limits.completion_bytes)))
         }
         _ => None,
     })

@@ -2,6 +2,7 @@
 //!
 //! Errors name the key, what was found and what was expected.
 
+use super::agent_table::MemberKind;
 use super::config::{ExperimentFile, ShadowTable};
 use crate::learn::ImportanceSampling;
 use crate::swarm::{
@@ -63,7 +64,23 @@ impl ExperimentFile {
         let sane = memory > 0.0 && memory.is_finite();
         check(sane, "device.memory_gib", memory, "more than 0")?;
         self.train.validate()?;
+        self.validate_person()?;
         self.validate_logprobs()
+    }
+
+    /// At most one agent is the person at the terminal, and what they write is kept.
+    fn validate_person(&self) -> Result<(), String> {
+        let is_person = |&agent: &usize| self.kind_of(agent) == MemberKind::Human;
+        let people = (0..self.swarm.agents).filter(is_person).count();
+        let found = format!("{people} agents of kind \"human\"");
+        let expected = "at most 1: there is one terminal";
+        check(people <= 1, "swarm.agent", found, expected)?;
+        let why = "where an agent is of kind \"human\", so that what is written is kept";
+        let (every, expected) = (self.log.rollouts_every, format!("1 {why}"));
+        let kept = people == 0 || every == 1;
+        check(kept, "log.rollouts_every", every, &expected)?;
+        let (whole, expected) = (self.log.whole, format!("true {why}"));
+        check(people == 0 || whole, "log.whole", whole, &expected)
     }
 
     fn validate_logprobs(&self) -> Result<(), String> {

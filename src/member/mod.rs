@@ -2,11 +2,12 @@
 //!
 //! A [`Responder`] answers; one that also learns hands out itself as a [`Learner`]. The swarm knows
 //! these two traits alone, so that its whole round runs without a tensor. [`LanguageModel`] is a
-//! model that learns by GRPO, or does not where it is frozen; [`Command`] is a program of the user's, [`Recorded`] what
-//! was answered once; [`Scripted`] follows a script, for tests of the round and for trials without a model. Another kind of member is one file beside them and a name in the experiment's
+//! model that learns by GRPO, or does not where it is frozen; [`Command`] is a program of the user's, [`Human`] the
+//! person at the terminal, [`Recorded`] what was answered once; [`Scripted`] follows a script, for tests of the round and for trials without a model. Another kind of member is one file beside them and a name in the experiment's
 //! TOML.
 
 mod command;
+mod human;
 mod language_model;
 mod model_folder;
 mod prompts;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use crate::learn::UpdateStats;
 pub use command::Command;
+pub use human::Human;
 pub use language_model::{LanguageModel, Setup};
 pub use model_folder::ModelFolder;
 pub use prompts::Prompts;

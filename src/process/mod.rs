@@ -1,10 +1,11 @@
-//! A program of the user's that is asked in JSON lines: one request a line to its standard input, one answer a line
+//! Who answers from outside: the person at the [`Terminal`], and a program of the user's that is asked in JSON lines: one request a line to its standard input, one answer a line
 //! from its standard output. What it says besides, on standard error, goes where ours goes.
 //!
 //! Nothing that it does stops who asks: a program that hangs is killed when its time is over, one that has died is
 //! started again when it is asked the next time, and lines that are no answers are counted.
 
 mod running;
+mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Instant;
+pub use terminal::{Terminal, Typed, Until};
 
 /// Lines that are no answers, beyond which a program is killed.
 const MOST_NONSENSE: usize = 1000;

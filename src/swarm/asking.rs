@@ -203,6 +203,52 @@ fn with_floor(spreads: &[f64], base: &TaskProportions) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rollout::{
+        AgentId, AuthorLogprobs, Completion, FinishReason, Metadata, Prompt, Rollout,
+    };
+    use std::sync::Arc;
+
+    /// A rollout of another agent that was right once and wrong once.
+    fn shown(index: u32, text: String) -> ScoredRollout {
+        let completion = |text: &str| Completion {
+            text: text.to_owned(),
+            finish_reason: FinishReason::Stop,
+            tokens: Vec::new(),
+            logprobs: AuthorLogprobs::Untold,
+        };
+        let rollout = Rollout {
+            id: RolloutId {
+                author: AgentId(1),
+                round: 1,
+                index,
+            },
+            question: Question {
+                task: "bf".into(),
+                text,
+                answer: None,
+                metadata: Metadata::from(serde_json::Map::new()),
+            },
+            completions: vec![completion("right"), completion("wrong")],
+        };
+        ScoredRollout {
+            rollout: Arc::new(rollout),
+            prompt: Prompt::of_text(),
+            rewards: vec![1.0, 0.0],
+        }
+    }
+
+    #[test]
+    fn questions_that_are_held_out_are_not_asked_whoever_shows_them() {
+        let pool: Vec<_> = (0..64).map(|i| shown(i, format!("question {i}"))).collect();
+        let split = |r: &&ScoredRollout| split_of(&r.rollout.question);
+        let trained = pool.iter().filter(|r| split(r) == Split::Training).count();
+        assert!(trained > 0 && trained < pool.len());
+        let mut asker = Asker::default();
+        asker.learn(1, Ask::SharedQuestions, &[], &[], &pool);
+        let known = asker.known.usable(0);
+        assert_eq!(known.len(), trained);
+        assert!(known.iter().all(|r| split(r) == Split::Training));
+    }
 
     #[test]
     fn every_task_that_is_asked_keeps_a_share() {

@@ -10,6 +10,8 @@ mod draws;
 mod floors;
 mod folders;
 mod hostile;
+#[cfg(unix)]
+mod human;
 mod league;
 mod model;
 mod outsiders;

@@ -5,24 +5,29 @@ use std::fs;
 use std::path::Path;
 
 /// A small experiment with these tables of agents.
-fn experiment(dir: &Path, agents: &str) -> String {
+pub(crate) fn experiment(dir: &Path, agents: &str) -> String {
     let file = dir.join("experiment.toml");
     let smoke = root().join("experiments/smoke.toml");
     let text = format!(
         "extends = {smoke:?}\nrounds = 3\nmixes = [{{ local = 2, external = 2 }}]\n\
          [eval]\nevery = 2\nquestions = 8\n[log]\nrollouts_every = 1\nwhole = true\n\
-         [swarm]\nagents = 5\n{agents}"
+         [swarm]\nagents = 6\n{agents}"
     );
     fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
 }
 
 /// Runs it; what was said on the way, and the rows of `rounds.csv`.
-fn run(dir: &Path, name: &str, agents: &str) -> (String, Vec<Vec<String>>) {
+pub(crate) fn run(dir: &Path, name: &str, agents: &str) -> (String, Vec<Vec<String>>) {
     let file = experiment(dir, agents);
     let out = dir.join(name);
     let args = ["run", &file, "--out", out.to_str().unwrap()];
     let output = sapo(&args).assert().success().get_output().clone();
+    (String::from_utf8(output.stderr).unwrap(), rows(&out))
+}
+
+/// The rows of the `rounds.csv` of a results folder with this run.
+pub(crate) fn rows(out: &Path) -> Vec<Vec<String>> {
     let rounds = fs::read(out.join("runs/2-2/seed-1/rounds.csv")).unwrap();
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -30,11 +35,11 @@ fn run(dir: &Path, name: &str, agents: &str) -> (String, Vec<Vec<String>>) {
     let rows = reader
         .records()
         .map(|row| row.unwrap().iter().map(str::to_owned).collect());
-    (String::from_utf8(output.stderr).unwrap(), rows.collect())
+    rows.collect()
 }
 
 /// The cells of a column, of each row.
-fn column<'a>(rows: &'a [Vec<String>], name: &str) -> Vec<&'a str> {
+pub(crate) fn column<'a>(rows: &'a [Vec<String>], name: &str) -> Vec<&'a str> {
     let at = rows[0].iter().position(|column| column == name);
     let at = at.unwrap_or_else(|| panic!("no column {name}"));
     rows[1..].iter().map(|row| &row[at][..]).collect()
@@ -134,7 +139,7 @@ fn a_program_that_fails_in_any_way_stops_nothing() {
             .into_iter()
             .zip(column(&rows, "unanswered"))
             .collect();
-        assert_eq!(rows_of.len(), 15, "{name}: all rounds of all agents");
+        assert_eq!(rows_of.len(), 18, "{name}: all rounds of all agents");
         for (agent, unanswered) in rows_of {
             assert_eq!(unanswered, if agent == "1" { "2" } else { "0" }, "{name}");
         }
