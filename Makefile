@@ -27,9 +27,10 @@ check: ## format, lints, tests and docs, as CI does
 replication: ablation start-models ## every experiment of the README's findings; plan a night
 	for name in $(FINDINGS); do $(SAPO) run experiments/$$name.toml || exit 1; done
 
-base-models: ## make models/tiny and models/strong again from their recipes
+base-models: ## make models/tiny, models/strong and models/small again from their recipes
 	$(SAPO) pretrain experiments/base/tiny.toml
 	$(SAPO) pretrain experiments/base/strong.toml
+	$(SAPO) pretrain experiments/base/small.toml
 
 start-models: ## base models whose rewarded form is rare or common, three of each: models/start
 	for seed in 1 2 3; do \

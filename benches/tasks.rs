@@ -113,6 +113,7 @@ fn candidates(name: &str, rows: &[Value]) -> Vec<(Question, Vec<String>)> {
                     .cloned()
                     .unwrap_or_default()
                     .into(),
+                seed: None,
             };
             let scored = row["scored"].as_array().into_iter().flatten();
             (

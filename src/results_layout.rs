@@ -20,6 +20,8 @@ pub const RUNS: &str = "runs";
 pub const ROUNDS: &str = "rounds.csv";
 /// One row per round, the mean over agents, in the folder of a run that is kept in short.
 pub const MEANS: &str = "means.csv";
+/// What a judge gave each agent, in the folder of a run that is kept in short.
+pub const JUDGE: &str = "judge.csv";
 /// The folder of the runs of a tuning, in a results folder.
 pub const TUNING: &str = "tuning";
 /// What a tuning has found, in a results folder.

@@ -2,6 +2,7 @@
 //!
 //! Plain data and plain floats: nothing here knows a tensor, a tokenizer or a file.
 
+use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -31,6 +32,8 @@ pub struct Question {
     pub answer: Option<String>,
     /// What the scorer needs, and where the question came from.
     pub metadata: Metadata,
+    /// From which its task makes it again; none where it was given or its task is not known.
+    pub seed: Option<Seed>,
 }
 
 /// A JSON object. One that a task makes is made when it is first read: training reads most of them
@@ -282,6 +285,7 @@ mod tests {
             text: "q".into(),
             answer: None,
             metadata: Map::new().into(),
+            seed: None,
         };
         let id = RolloutId {
             author: AgentId(1),

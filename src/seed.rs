@@ -5,11 +5,36 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A node of the tree of seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A node of the tree of seeds. As text it is 64 hexadecimal digits; what it hangs from cannot be told from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Seed([u8; 32]);
+
+impl From<Seed> for String {
+    fn from(seed: Seed) -> Self {
+        seed.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl TryFrom<String> for Seed {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || format!("found `{text}`, expected 64 hexadecimal digits");
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(wrong());
+        }
+        let mut seed = [0; 32];
+        for (i, byte) in seed.iter_mut().enumerate() {
+            let digits = &text[2 * i..2 * i + 2];
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(seed))
+    }
+}
 
 impl Seed {
     /// The root of a tree.

@@ -6,11 +6,13 @@
 use crate::rollout::{
     AuthorLogprobs, Completion, FinishReason, Metadata, Question, Rollout, RolloutId,
 };
+use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of the format, in every message. Since version 2 a completion may bring log-probs.
-pub const VERSION: u32 = 2;
+/// The version of the format, in every message. Since version 2 a completion may bring log-probs, since version 3 a
+/// question its seed.
+pub const VERSION: u32 = 3;
 /// The oldest version that is read.
 const OLDEST: u32 = 1;
 
@@ -149,6 +151,8 @@ struct Message {
     task: String,
     question: String,
     answer: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<Seed>,
     metadata: Map<String, Value>,
     completions: Vec<Answer>,
 }
@@ -180,6 +184,7 @@ pub fn encode(rollout: &Rollout) -> Result<Vec<u8>, serde_json::Error> {
         task: question.task.to_string(),
         question: question.text.clone(),
         answer: question.answer.clone(),
+        seed: question.seed,
         metadata: Map::clone(&question.metadata),
         completions: rollout.completions.iter().map(answer).collect(),
     })
@@ -223,6 +228,7 @@ pub fn read(bytes: &[u8]) -> Result<Rollout, Refusal> {
             text: message.question,
             answer: message.answer,
             metadata: message.metadata.into(),
+            seed: message.seed,
         },
         completions: message.completions.into_iter().map(completion).collect(),
     })
@@ -264,6 +270,7 @@ mod tests {
                 text: "What is \u{2028}1?".into(),
                 answer: Some("1".into()),
                 metadata: metadata.into(),
+                seed: Some(Seed::new(7)),
             },
             completions: vec![completion("one"), completion("\0 two")],
         }
@@ -276,15 +283,20 @@ mod tests {
         assert!(!String::from_utf8(bytes).unwrap().contains("logprob"));
     }
 
+    /// How a message of today says its version.
+    fn now() -> String {
+        format!("\"version\":{VERSION}")
+    }
+
     #[test]
     fn other_versions_and_other_messages_are_refused() {
         let text = String::from_utf8(encode(&rollout()).unwrap()).unwrap();
         let refused = |text: &str| decode(text.as_bytes(), &LIMITS).unwrap_err();
         for version in [0, VERSION + 1] {
-            let other = text.replace("\"version\":2", &format!("\"version\":{version}"));
+            let other = text.replace(&now(), &format!("\"version\":{version}"));
             assert_eq!(refused(&other), Refusal::Version(version));
         }
-        let extra = text.replace("\"version\":2", "\"version\":2,\"rewards\":[1]");
+        let extra = text.replace(&now(), &format!("{},\"rewards\":[1]", now()));
         for bad in ["", "{}", "[]", &text[..20], &extra, &"[".repeat(1000)] {
             assert!(matches!(refused(bad), Refusal::Malformed(_)), "{bad}");
         }
@@ -304,11 +316,13 @@ mod tests {
         let bytes = encode(&told).unwrap();
         assert_eq!(decode(&bytes, &LIMITS).unwrap(), told);
         let text = String::from_utf8(encode(&rollout()).unwrap()).unwrap();
-        let older = text.replace("\"version\":2", "\"version\":1");
-        assert_eq!(
-            decode(older.as_bytes(), &LIMITS).unwrap(),
-            rollout().shared()
-        );
+        for version in OLDEST..VERSION {
+            let older = text.replace(&now(), &format!("\"version\":{version}"));
+            assert_eq!(
+                decode(older.as_bytes(), &LIMITS).unwrap(),
+                rollout().shared()
+            );
+        }
     }
 
     /// What the limits say of a rollout with a change.

@@ -65,6 +65,7 @@ mod tests {
             text: String::new(),
             answer: None,
             metadata: serde_json::Map::new().into(),
+            seed: None,
         };
         Arc::new(Rollout {
             id,

@@ -237,6 +237,7 @@ fn score_line(line: &[u8], scoring: Scoring) -> Result<f64, String> {
         text: String::new(),
         answer: line.answer,
         metadata: line.metadata.into(),
+        seed: None,
     };
     Ok(match line.candidate {
         Some(candidate) => task.score(&question, &candidate),

@@ -1,5 +1,6 @@
 //! The `[[swarm.agent]]` tables: who sits where, and what they find good.
 
+use crate::member::Attack;
 use crate::task::Scoring;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -10,6 +11,9 @@ use std::path::PathBuf;
 pub struct AgentTable {
     /// Their numbers, counted from 0.
     pub agents: Vec<u16>,
+    /// What they are called in tables, all of them together; what they are where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Who they are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kind: MemberKind,
@@ -20,6 +24,9 @@ pub struct AgentTable {
     /// a person, 0 where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<f64>,
+    /// How a `poison` harms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attack: Option<Attack>,
     /// Whether it is asked the held-out questions too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub examined: bool,
@@ -46,6 +53,26 @@ pub struct AgentTable {
     pub proportions: Option<Vec<f64>>,
 }
 
+impl AgentTable {
+    /// What they are, in short: kind, model, tasks and taste, as far as these are their own.
+    pub fn describe(&self, model: &str) -> String {
+        let program = self.command.last().map_or("", |word| word);
+        let program = program.rsplit('/').next().unwrap_or_default();
+        let who = match self.kind {
+            MemberKind::Model => model.to_owned(),
+            MemberKind::Frozen => format!("{model}, frozen"),
+            MemberKind::Command => program.to_owned(),
+            MemberKind::File => "recorded".to_owned(),
+            MemberKind::Human => "human".to_owned(),
+            MemberKind::Poison => "poison".to_owned(),
+        };
+        let tasks = (!self.tasks.is_empty()).then(|| self.tasks.join(" and "));
+        let taste = self.reward.as_ref().map(|_| "own reward".to_owned());
+        let parts = [Some(who), tasks, taste].into_iter().flatten();
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Who an agent is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -61,6 +88,8 @@ pub enum MemberKind {
     File,
     /// The person at the terminal.
     Human,
+    /// Whoever harms on purpose.
+    Poison,
 }
 
 /// The `reward` of a `[[swarm.agent]]` table.

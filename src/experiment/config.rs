@@ -10,7 +10,7 @@ use super::rollout_log::LogTable;
 use crate::learn::{Decoding, TrainConfig};
 use crate::report::Criterion;
 use crate::swarm::{
-    Ask, BalanceRule, DrawFrom, Mix, QuestionStream, ScheduledMix, Selection, Shadow,
+    Admission, Ask, BalanceRule, DrawFrom, Mix, QuestionStream, ScheduledMix, Selection, Shadow,
     ShareLogprobs, SignalLimit, VirtualClock,
 };
 use crate::task::Scoring;
@@ -250,6 +250,9 @@ pub struct SwarmTable {
     /// What of its completions' log-probs an author publishes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub share_logprobs: ShareLogprobs,
+    /// What is asked of the rollouts of others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub admission: Admission,
     /// How many rollouts of a training set may carry a signal.
     #[serde(default)]
     pub signal_limit: SignalLimit,
@@ -303,6 +306,26 @@ impl ExperimentFile {
         self.table_of(agent)
             .map(|table| table.kind)
             .unwrap_or_default()
+    }
+
+    /// What kind of member an agent is, by name.
+    pub fn member_name(&self, agent: usize) -> String {
+        let table = self.table_of(agent);
+        let named = table.and_then(|table| table.name.clone());
+        let model = self.model_of(agent).file_name().unwrap_or_default();
+        let model = model.to_string_lossy();
+        named.unwrap_or_else(|| table.map_or(model.to_string(), |table| table.describe(&model)))
+    }
+
+    /// Whether members are of several kinds.
+    pub fn is_mixed(&self) -> bool {
+        let first = self.member_name(0);
+        (1..self.swarm.agents).any(|agent| self.member_name(agent) != first)
+    }
+
+    /// Whether a member carries out an attack.
+    pub fn is_attacked(&self) -> bool {
+        (0..self.swarm.agents).any(|agent| self.kind_of(agent) == MemberKind::Poison)
     }
 
     /// The agent that is the person at the terminal.

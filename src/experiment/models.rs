@@ -151,6 +151,7 @@ impl Models {
                 None => Box::new(models.next().expect("the agent is one of the models")),
             };
             seats.push(Seat {
+                name: arm.keys.member_name(agent),
                 member,
                 reward: outsiders::reward(arm, agent, &limits)?,
                 tasks: tasks.clone(),

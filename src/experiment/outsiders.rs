@@ -4,7 +4,7 @@ use super::agent_table::{AgentTable, MemberKind, RewardTable};
 use super::recording;
 use super::resolved::Resolved;
 use super::validate::check;
-use crate::member::{Command, Human, Recorded, Responder};
+use crate::member::{Command, Human, Poison, Recorded, Responder};
 use crate::process::{LineProcess, Program, Terminal};
 use crate::reward::{Reward, Scorer, Shape, Shaped};
 use crate::wire::Limits;
@@ -32,6 +32,8 @@ impl AgentTable {
         };
         let (command, file) = (is(MemberKind::Command), is(MemberKind::File));
         fits("command", !self.command.is_empty(), command, "command")?;
+        let poison = is(MemberKind::Poison);
+        fits("attack", self.attack.is_some(), poison, "poison")?;
         fits("file", self.file.is_some(), file, "file")?;
         let only = |name: &str, given: bool, may: bool, kind: &str| {
             let expected = format!("none where kind is not {kind:?}");
@@ -116,6 +118,9 @@ pub(super) fn member(
             let rounds = recording::read(file, recorded)?;
             Some(Box::new(Recorded::new(rounds.into(), table.cycle)))
         }
+        (MemberKind::Poison, _) => table.attack.map(|attack| {
+            Box::new(Poison::new(attack, limits.completion_bytes)) as Box<dyn Responder>
+        }),
         (MemberKind::Human, _) => {
             let patience = Duration::from_secs_f64(table.time_limit_s.unwrap_or_default());
             let terminal = Terminal::open(patience).context("the terminal cannot be read")?;

@@ -61,5 +61,6 @@ pub(crate) fn parse(line: &[u8]) -> Result<Question, String> {
         text: line.question,
         answer: line.answer,
         metadata: line.metadata.into(),
+        seed: None,
     })
 }

@@ -63,6 +63,7 @@ fn record(kept: KeptRollout) -> Record {
         text: kept.question,
         answer: kept.answer,
         metadata: kept.metadata.unwrap_or_default().into(),
+        seed: None,
     };
     let finish = kept.finish_reasons.into_iter();
     let finish = finish.chain(std::iter::repeat(FinishReason::Stop));

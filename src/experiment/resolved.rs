@@ -4,6 +4,7 @@ use super::agent_table::{AgentTable, MemberKind};
 use super::config::{ExperimentFile, TasksTable};
 use super::questions_file;
 use super::validate::{check, distinct, proportions, validate_mix};
+use crate::member::PAYLOAD;
 use crate::reward::Verifiers;
 use crate::rollout::Question;
 use crate::swarm::{Balance, Mix, Replay, Sampling, SwarmConfig, TaskProportions, Tasks};
@@ -101,7 +102,11 @@ impl Resolved {
                 at_a_time: keys.swarm.generations_at_a_time,
                 most: keys.swarm.max_completions,
             },
+            admission: keys.swarm.admission,
+            payload: keys.is_attacked().then_some(PAYLOAD),
+            weighs_foreign: keys.train.weighs_foreign(),
             outsiders: self.has_outsiders(),
+            mixed: self.keys.is_mixed(),
             scale_rewards: keys.train.scale_rewards,
             foreign_lean: keys.train.foreign_lean,
             eval_questions: keys.eval.questions,

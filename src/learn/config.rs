@@ -63,6 +63,10 @@ pub struct TrainConfig {
     /// than their author (the difference of the log-probs of the whole, nats); none are where the key is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_max_kl: Option<f64>,
+    /// External completions of which the learner finds a token less likely than this in the mean (nats) are left out,
+    /// whatever their advantage; none are where the key is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_min_logprob: Option<f64>,
     /// Added to the rewards of external rollouts with a signal, less their mean, before they are scaled: above 0 the
     /// successes of others count for more, and their failures for less.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -149,6 +153,7 @@ impl Default for TrainConfig {
             importance_sampling: ImportanceSampling::None,
             importance_sampling_cap: importance_sampling_cap(),
             foreign_max_kl: None,
+            foreign_min_logprob: None,
             foreign_lean: 0.0,
             num_iterations: 1,
             minibatch_size: 0,
@@ -182,6 +187,7 @@ impl TrainConfig {
             ("epsilon_high", self.epsilon_high, (0.0..=1e6).contains(&self.epsilon_high), "0 to 1e6"),
             ("beta", self.beta, (0.0..=1e6).contains(&self.beta), "0 to 1e6"),
             ("importance_sampling_cap", self.importance_sampling_cap, self.importance_sampling_cap > 0.0 && self.importance_sampling_cap <= 1e6, "more than 0, up to 1e6"),
+            ("foreign_min_logprob", self.foreign_min_logprob.unwrap_or(0.0), self.foreign_min_logprob.is_none_or(|bound| (-1e6..=0.0).contains(&bound)), "-1e6 to 0"),
             ("foreign_max_kl", self.foreign_max_kl.unwrap_or(0.0), self.foreign_max_kl.is_none_or(|kl| (0.0..=1e6).contains(&kl)), "0 to 1e6"),
             ("foreign_lean", self.foreign_lean, (0.0..=1.0).contains(&self.foreign_lean), "0 to 1"),
             ("num_iterations", self.num_iterations as f64, (1..=1000).contains(&self.num_iterations), "1 to 1000"),
@@ -203,6 +209,11 @@ impl TrainConfig {
     /// Whether it needs the log-probs of authors.
     pub fn needs_logprobs(&self) -> bool {
         self.importance_sampling != ImportanceSampling::None || self.foreign_max_kl.is_some()
+    }
+
+    /// Whether external completions are weighted or left out by what the learner makes of them.
+    pub fn weighs_foreign(&self) -> bool {
+        self.needs_logprobs() || self.foreign_min_logprob.is_some()
     }
 
     /// The part that the optimizer needs.

@@ -3,8 +3,9 @@
 //! The paper trains on the completions of others as if the learner had written them. Where authors tell their
 //! log-probs (`swarm.share_logprobs`), each token can instead be weighted by the ratio of the learner's probability
 //! before the update to the author's, cut at a bound (truncated importance sampling), and completions that failed and
-//! lie too far from the learner can be left out. Together these are F-TIS (arXiv 2605.22537). Own completions are
-//! never weighted.
+//! lie too far from the learner can be left out. Together these are F-TIS (arXiv 2605.22537). Without any word of
+//! authors, completions that the learner finds too unlikely can be left out, a defence against text with a payload (arXiv
+//! 2511.09780). Own completions are never weighted.
 
 use super::batch::Example;
 use super::config::{ImportanceSampling, TrainConfig};
@@ -27,6 +28,16 @@ pub(super) struct Importance {
 }
 
 impl Importance {
+    /// Of a completion of so many tokens without a word of its author.
+    fn left_out(tokens: usize) -> Self {
+        Self {
+            weights: vec![0.0; tokens],
+            sum: tokens as f64,
+            truncated: 0,
+            filtered: true,
+        }
+    }
+
     /// Of an example whose tokens have these log-probs under the learner before the update. None where it is the
     /// learner's own, or its author has told nothing.
     pub(super) fn of(example: &Example, logprobs: &[f32], config: &TrainConfig) -> Option<Self> {
@@ -34,7 +45,11 @@ impl Importance {
             return None;
         }
         let sum = |all: &[f32]| all.iter().map(|&logprob| f64::from(logprob)).sum::<f64>();
+        let unlikely = config
+            .foreign_min_logprob
+            .is_some_and(|bound| sum(logprobs) < bound * logprobs.len() as f64);
         let told = match &example.author {
+            AuthorLogprobs::Untold if unlikely => return Some(Self::left_out(logprobs.len())),
             AuthorLogprobs::Untold => return None,
             AuthorLogprobs::Sequence(logprob) => f64::from(*logprob),
             AuthorLogprobs::Token { logprobs, .. } => sum(logprobs),
@@ -59,7 +74,7 @@ impl Importance {
         let too_far = config
             .foreign_max_kl
             .is_some_and(|bound| f64::from(-of_sequence) >= bound);
-        let filtered = too_far && example.advantage <= 0.0;
+        let filtered = unlikely || too_far && example.advantage <= 0.0;
         let total = sum(&weights);
         if filtered {
             weights.fill(0.0);
@@ -135,6 +150,31 @@ mod tests {
             AuthorLogprobs::Sequence(-3.0),
         );
         assert!(truncated == 0 && weights.iter().all(|w| (w - (-0.5f32).exp()).abs() < 1e-6));
+    }
+
+    #[test]
+    fn what_the_learner_finds_too_unlikely_is_left_out() {
+        // the mean of OWN is -7/6
+        for (author, bound, left_out) in [
+            (AuthorLogprobs::Untold, -1.1, true),
+            (AuthorLogprobs::Untold, -1.2, false),
+            (per_token(OWN), -1.1, true),
+            (per_token(OWN), -1.2, false),
+        ] {
+            let config = TrainConfig {
+                foreign_min_logprob: Some(bound),
+                ..TrainConfig::default()
+            };
+            let of =
+                |foreign| Importance::of(&example(author.clone(), foreign, 1.0), &OWN, &config);
+            let weights = of(true).map_or(vec![1.0; 3], |found| found.weights);
+            assert_eq!(
+                weights,
+                vec![if left_out { 0.0 } else { 1.0 }; 3],
+                "{author:?} {bound}"
+            );
+            assert_eq!(of(false), None);
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Human {
             self.terminal.show(&format!(
                 "You are one of the agents. A line is an answer, with or without your reasoning: what stands in the last \
                  <answer> tags counts, or the whole line where there are none. Give up to {wanted} to a question, right \
-                 and wrong; an empty line ends, and skips where there is none. Ctrl-D leaves the swarm."
+                 and wrong; an empty line ends, and skips where there is none; \\n within a line is a line break. Ctrl-D leaves the swarm."
             ));
         }
         self.terminal.forget();
@@ -88,8 +88,9 @@ impl Human {
     }
 }
 
-/// A line as a completion: the whole of it is the answer where no part is marked as one.
+/// A line as a completion, with its line breaks: the whole of it is the answer where no part is marked as one.
 fn completion(line: String) -> Completion {
+    let line = line.replace("\\n", "\n");
     let text = match line.contains("<answer>") {
         true => line,
         false => format!("<answer>{}</answer>", line.trim()),

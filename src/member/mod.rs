@@ -3,13 +3,14 @@
 //! A [`Responder`] answers; one that also learns hands out itself as a [`Learner`]. The swarm knows
 //! these two traits alone, so that its whole round runs without a tensor. [`LanguageModel`] is a
 //! model that learns by GRPO, or does not where it is frozen; [`Command`] is a program of the user's, [`Human`] the
-//! person at the terminal, [`Recorded`] what was answered once; [`Scripted`] follows a script, for tests of the round and for trials without a model. Another kind of member is one file beside them and a name in the experiment's
+//! person at the terminal, [`Recorded`] what was answered once, [`Poison`] an attacker; [`Scripted`] follows a script, for tests of the round and for trials without a model. Another kind of member is one file beside them and a name in the experiment's
 //! TOML.
 
 mod command;
 mod human;
 mod language_model;
 mod model_folder;
+mod poison;
 mod prompts;
 mod recorded;
 mod scripted;
@@ -21,11 +22,12 @@ pub use command::Command;
 pub use human::Human;
 pub use language_model::{LanguageModel, Setup};
 pub use model_folder::ModelFolder;
+pub use poison::{Attack, PAYLOAD, Poison};
 pub use prompts::Prompts;
 pub use recorded::{Record, Recorded};
 pub use scripted::{Scripted, Trained};
 
-use crate::rollout::{AuthorLogprobs, Completion, Prompt, Question, ScoredRollout};
+use crate::rollout::{AuthorLogprobs, Completion, Prompt, Question, Rollout, ScoredRollout};
 use crate::seed::Seed;
 use anyhow::Result;
 use std::path::Path;
@@ -86,6 +88,11 @@ pub trait Responder: Send {
     fn brings(&mut self, round: u32) -> Option<Vec<Record>> {
         let _ = round;
         None
+    }
+
+    /// What it publishes in the place of its own rollouts of a round.
+    fn publishes(&self, own: Vec<Rollout>) -> Vec<Rollout> {
+        own
     }
 
     /// Whether it is asked the held-out questions.

@@ -64,6 +64,7 @@ fn question(text: &str) -> Question {
         text: text.into(),
         answer: None,
         metadata: serde_json::Map::new().into(),
+        seed: None,
     }
 }
 

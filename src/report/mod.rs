@@ -20,6 +20,7 @@ mod format;
 mod horizons;
 mod league;
 mod means;
+mod members;
 mod metrics;
 mod open_swarm;
 mod output;
@@ -52,7 +53,7 @@ pub use self::{
 };
 
 /// What [`write()`] makes in a folder. Where there is something to show in them, also `timings.md`, `tasks.png`,
-/// `costs.png` and `form.png`, `league.md`, and `.md` and `.png` of `open-swarm`, `sweep`, `selection-only` and `tuning`.
+/// `costs.png` and `form.png`, `league.md`, `members.md`, and `.md` and `.png` of `open-swarm`, `sweep`, `selection-only` and `tuning`.
 pub const FILES: &str = "report.html, table.md, table.csv, claims.md, budgets.md, horizons.md, cumulative.png, smoothed.png, raw.png, \
                          selection.png and more";
 
@@ -71,6 +72,10 @@ pub fn write(dir: &Path) -> Result<Summary> {
         ("budgets.md", Some(budgets::completions(&arms).into_bytes())),
         ("horizons.md", Some(horizons::markdown(&arms).into_bytes())),
         ("league.md", league::markdown(&arms).map(String::into_bytes)),
+        (
+            "members.md",
+            members::markdown(&arms).map(String::into_bytes),
+        ),
         (
             "open-swarm.md",
             open_swarm::markdown(&arms).map(String::into_bytes),

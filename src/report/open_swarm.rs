@@ -9,13 +9,12 @@ use super::{
     curves::Curve,
     figure::Figure,
     format::NONE,
+    means::JUDGED,
     panel::{Line, Panel, Scale},
     stats::{benjamini_hochberg, bonferroni, holm, mean, welch_p},
     theme,
 };
 
-/// The column of what the judge gave.
-const JUDGED: &str = "judge_reward";
 /// Below this a difference is called significant.
 const LEVEL: f64 = 0.05;
 

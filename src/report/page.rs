@@ -31,9 +31,10 @@ const PICTURES: [(&str, &str); 11] = [
     ("tuning.png", "Tuning"),
 ];
 /// Tables in the order of the page.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "open-swarm.md",
     "league.md",
+    "members.md",
     "sweep.md",
     "table.md",
     "claims.md",

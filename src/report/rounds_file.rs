@@ -9,20 +9,21 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{
-    means::SHADOW,
+    means::{JUDGED, MEMBER, PAYLOAD, SHADOW},
     runs::{Grid, Run},
 };
-use crate::results_layout::{MEANS, ROUNDS, TIMINGS};
+use crate::results_layout::{JUDGE, MEANS, ROUNDS, TIMINGS};
 
 /// Columns that are read where they are there, besides those of shadow draws.
-const OTHERS: [&str; 7] = [
-    "judge_reward",
+const OTHERS: [&str; 8] = [
+    JUDGED,
     "own_peak",
     "train_peak",
     "steps",
     "steps_without_signal",
     "tagged_frac",
     "right_in_tags_frac",
+    PAYLOAD,
 ];
 
 /// The run in a folder; none where it has no full round yet.
@@ -37,10 +38,32 @@ pub(super) fn read(run_dir: &Path, seed: u64) -> Result<Option<Run>> {
     let text =
         fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let run = parse(&text, seed).with_context(|| format!("in {}", file.display()))?;
-    Ok(run.map(|run| Run {
-        seconds_of: seconds(run_dir, run.rounds),
-        ..run
-    }))
+    let Some(mut run) = run else {
+        return Ok(None);
+    };
+    run.seconds_of = seconds(run_dir, run.rounds);
+    let judge = run_dir.join(JUDGE);
+    if run.in_short && judge.is_file() {
+        let given = judged(&judge, &run).with_context(|| format!("in {}", judge.display()))?;
+        run.others.push((JUDGED.to_owned(), given));
+    }
+    Ok(Some(run))
+}
+
+/// What the judge gave each agent of a run that is kept in short.
+fn judged(file: &Path, run: &Run) -> Result<Grid> {
+    let mut grid: Grid = vec![vec![None; run.rounds]; run.agents];
+    for line in csv::Reader::from_path(file)?.deserialize::<(usize, usize, f64)>() {
+        let (round, agent, reward) = line?;
+        let place = grid
+            .get_mut(agent)
+            .and_then(|agent| agent.get_mut(round.wrapping_sub(1)));
+        let expected = format!("rounds 1 to {}, agents 0 to {}", run.rounds, run.agents - 1);
+        *place.with_context(|| {
+            format!("found round {round} of agent {agent}, expected {expected}")
+        })? = Some(reward);
+    }
+    Ok(grid)
 }
 
 /// Seconds of generating and learning in each round; none where the file is missing or not about so many.
@@ -68,6 +91,7 @@ struct Row {
     line: u64,
     round: usize,
     agent: usize,
+    member: String,
     completions: f64,
     numbers: Vec<Option<f64>>,
 }
@@ -79,6 +103,8 @@ struct Columns {
     /// The number of the agent or, where a row is a mean, how many it is the mean of.
     agent: usize,
     mean: bool,
+    /// What kind of member the agent is.
+    member: Option<usize>,
     completions: usize,
     /// Own, training-set and held-out reward, then the tasks', then those that not every file has.
     numbers: Vec<usize>,
@@ -114,6 +140,7 @@ impl Columns {
             round,
             agent,
             mean,
+            member: header.iter().position(|name| name == MEMBER),
             completions,
             numbers,
             tasks,
@@ -121,8 +148,9 @@ impl Columns {
         })
     }
 
-    /// The rows of the agents that a record stands for, which are alike where it is a mean.
-    fn rows(&self, record: &csv::StringRecord) -> Result<Vec<Row>> {
+    /// The rows of the agents that a record stands for, which are alike where it is a mean; `before` of the round are
+    /// there already.
+    fn rows(&self, record: &csv::StringRecord, before: usize) -> Result<Vec<Row>> {
         let row = self.row(record)?;
         if !self.mean {
             return Ok(vec![row]);
@@ -137,7 +165,7 @@ impl Columns {
             agent,
             ..row.clone()
         };
-        Ok((0..row.agent).map(of_agent).collect())
+        Ok((before..before + row.agent).map(of_agent).collect())
     }
 
     fn row(&self, record: &csv::StringRecord) -> Result<Row> {
@@ -154,6 +182,9 @@ impl Columns {
             line,
             round: count(self.round)?,
             agent: count(self.agent)?,
+            member: self
+                .member
+                .map_or(String::new(), |at| record[at].to_owned()),
             completions: cell(self.completions)?.unwrap_or(0.0),
             numbers: self
                 .numbers
@@ -192,10 +223,19 @@ fn parse(text: &str, seed: u64) -> Result<Option<Run>> {
         .flexible(true)
         .from_reader(whole.as_bytes());
     let columns = Columns::find(reader.headers().context("no header")?)?;
-    let rows = reader
-        .records()
-        .map(|record| columns.rows(&record.context("not a table")?));
-    let mut rows: Vec<Row> = rows.collect::<Result<Vec<_>>>()?.concat();
+    let mut rows: Vec<Row> = Vec::new();
+    let round = columns.round;
+    let (mut before, mut last) = (0, String::new());
+    for record in reader.records() {
+        let record = record.context("not a table")?;
+        let now = record.get(round).unwrap_or_default();
+        if now != last {
+            (before, last) = (0, now.to_owned());
+        }
+        let new = columns.rows(&record, before)?;
+        before += new.len();
+        rows.extend(new);
+    }
     drop_cut_off_round(&mut rows);
     (!rows.is_empty())
         .then(|| assemble(&rows, seed, &columns))
@@ -241,6 +281,7 @@ fn assemble(rows: &[Row], seed: u64, columns: &Columns) -> Result<Run> {
     let mut grids: Vec<Grid> =
         vec![vec![vec![None; rounds]; agents]; 3 + tasks.len() + others.len()];
     let mut completions_of = vec![0.0; rounds];
+    let mut members = vec![String::new(); agents];
     for row in rows {
         let (round, agent) = (row.round - 1, row.agent);
         ensure!(
@@ -251,6 +292,7 @@ fn assemble(rows: &[Row], seed: u64, columns: &Columns) -> Result<Run> {
         );
         seen[agent][round] = true;
         completions_of[round] += row.completions;
+        members[agent].clone_from(&row.member);
         for (grid, number) in grids.iter_mut().zip(&row.numbers) {
             grid[agent][round] = *number;
         }
@@ -260,6 +302,7 @@ fn assemble(rows: &[Row], seed: u64, columns: &Columns) -> Result<Run> {
     Ok(Run {
         seed,
         agents,
+        members,
         rounds,
         completions: completions_of.iter().sum(),
         completions_of,

@@ -91,6 +91,7 @@ mod tests {
             text: String::new(),
             answer: None,
             metadata: serde_json::Map::new().into(),
+            seed: None,
         };
         let shape = Shape {
             form: 0.5,

@@ -227,6 +227,7 @@ mod tests {
                 text,
                 answer: None,
                 metadata: Metadata::from(serde_json::Map::new()),
+                seed: None,
             },
             completions: vec![completion("right"), completion("wrong")],
         };

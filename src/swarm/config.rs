@@ -25,6 +25,17 @@ pub enum ShareLogprobs {
     Token,
 }
 
+/// What is asked of rollouts besides that they can be read and judged: the `[swarm.admission]` table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Admission {
+    /// Whether a question must be what its task makes of its seed, text and ground truth, or one of those that were
+    /// given.
+    pub remake_questions: bool,
+    /// Most rollouts of a sender in a round; 0 for as many as it is asked for.
+    pub max_per_sender: usize,
+}
+
 /// What shapes a round.
 #[derive(Clone)]
 pub struct SwarmConfig {
@@ -50,8 +61,16 @@ pub struct SwarmConfig {
     pub ask: Ask,
     /// How it answers.
     pub sampling: Sampling,
+    /// What is asked of rollouts of others.
+    pub admission: Admission,
+    /// Words whose share in own completions is counted, where a member spreads them.
+    pub payload: Option<&'static str>,
+    /// Whether external completions are weighted or left out by what the learner makes of them.
+    pub weighs_foreign: bool,
     /// Whether some agents are programs or recordings, or have programs for rewards.
     pub outsiders: bool,
+    /// Whether its members are of several kinds.
+    pub mixed: bool,
     /// How advantages are scaled.
     pub scale_rewards: ScaleRewards,
     /// Added to the rewards of external rollouts with a signal.

@@ -41,6 +41,8 @@ pub struct RoundRecord {
     pub round: u32,
     /// Counted from 0.
     pub agent: u16,
+    /// What kind of member it is, by name. Only where they are of several kinds.
+    pub member: String,
     /// The tick of the virtual clock at which its part of the round ended; none where it ended none. This and the next
     /// only where there is such a clock.
     pub tick: Option<u64>,
@@ -102,6 +104,8 @@ pub struct RoundRecord {
     pub tagged_frac: Option<f64>,
     /// Share of those that are right: of reward 1.
     pub right_in_tags_frac: Option<f64>,
+    /// Share of own completions with the payload of an attack in them. Only where a member carries out one.
+    pub payload_frac: Option<f64>,
     /// Share of own completions whose text encodes to other tokens than were generated.
     pub reencode_mismatch_frac: Option<f64>,
     /// Own and held-out questions left out because their prompts are too long.
@@ -127,6 +131,10 @@ const OF_WEIGHTS: [&str; 3] = ["importance_weight", "truncated_frac", "filtered_
 const OF_JUDGE: [&str; 1] = ["judge_reward"];
 /// Columns of runs by a virtual clock.
 const OF_CLOCK: [&str; 2] = ["tick", "participations"];
+/// Columns of runs with members of several kinds.
+const OF_KINDS: [&str; 1] = ["member"];
+/// Columns of runs with an attack.
+const OF_ATTACKS: [&str; 1] = ["payload_frac"];
 /// Columns of runs with programs or recordings in them.
 const OF_OUTSIDERS: [&str; 1] = ["unanswered"];
 
@@ -146,7 +154,7 @@ impl Columns {
         if config.replay.rounds == 0 {
             left_out.extend(OF_REPLAY);
         }
-        if config.share_logprobs == ShareLogprobs::None {
+        if config.share_logprobs == ShareLogprobs::None && !config.weighs_foreign {
             left_out.extend(OF_WEIGHTS);
         }
         if !config.judge {
@@ -154,6 +162,12 @@ impl Columns {
         }
         if config.clock.is_none() {
             left_out.extend(OF_CLOCK);
+        }
+        if !config.mixed {
+            left_out.extend(OF_KINDS);
+        }
+        if config.payload.is_none() {
+            left_out.extend(OF_ATTACKS);
         }
         if !config.outsiders {
             left_out.extend(OF_OUTSIDERS);
@@ -318,6 +332,12 @@ macro_rules! whole_numbers {
 }
 
 whole_numbers!(u16 u32 u64 usize);
+
+impl Cell for String {
+    fn cell(&self) -> String {
+        self.clone()
+    }
+}
 
 impl Cell for Option<u64> {
     fn cell(&self) -> String {

@@ -24,7 +24,7 @@ pub use agent::{Agent, AgentState, Seat};
 pub use asking::{Ask, QuestionStream};
 pub use balance::{Balance, BalanceRule, Mix, ScheduledMix, Signals};
 pub use clock::{Returns, VirtualClock};
-pub use config::{ShareLogprobs, SwarmConfig};
+pub use config::{Admission, ShareLogprobs, SwarmConfig};
 pub use memory::Replay;
 pub use metrics::{Columns, RoundRecord};
 pub use questions::{Split, TaskProportions, Tasks, split_of};
@@ -164,8 +164,9 @@ impl Swarm {
         let mut records: Vec<RoundRecord> = all
             .map(|(record, agent)| record.unwrap_or_else(|| idle(agent)))
             .collect();
-        for (agent, record) in records.iter_mut().enumerate() {
-            record.participations = self.schedule.turns(agent);
+        for (record, agent) in records.iter_mut().zip(&self.agents) {
+            record.participations = self.schedule.turns(agent.id().0.into());
+            agent.name().clone_into(&mut record.member);
         }
         Ok(records)
     }
@@ -214,7 +215,7 @@ impl Swarm {
         let mut readers: Vec<(&mut Agent, Vec<Delivery>)> = agents.into_iter().zip(pools).collect();
         let names = self.columns.tasks();
         let mut records = workers.map(&mut readers, |(agent, pool)| {
-            agent.learn(round, root, config, names, pool)
+            agent.learn(round, root, config, tasks, names, pool)
         });
         for (record, (evaluation, judged)) in records.iter_mut().zip(measured) {
             record.eval_reward = evaluation;

@@ -151,6 +151,22 @@ impl Tasks {
         given.chain(fresh)
     }
 
+    /// Whether text and ground truth of a question are what its task makes of its seed, or stand among those that were
+    /// given.
+    pub fn is_authentic(&self, question: &Question) -> bool {
+        let same =
+            |other: &Question| other.text == question.text && other.answer == question.answer;
+        let of_task = |entry: &&Entry| entry.task.name() == question.task;
+        self.entries
+            .iter()
+            .find(of_task)
+            .is_some_and(|entry| match (&entry.given, question.seed) {
+                (Some(given), _) => given.iter().flatten().any(same),
+                (None, Some(seed)) => same(&entry.task.question(seed)),
+                (None, None) => false,
+            })
+    }
+
     /// The tasks' own verifiers, as a reward.
     pub fn verifiers(&self) -> Verifiers {
         Verifiers::new(self.entries.iter().map(|entry| Arc::clone(&entry.task)))
@@ -169,7 +185,13 @@ impl Entry {
             let given = &given[split as usize];
             return (!given.is_empty()).then(|| seed.child("given", 0).rng().choose(given).clone());
         }
-        let mut attempts = (0..ATTEMPTS).map(|i| self.task.question(seed.child("attempt", i)));
+        let mut attempts = (0..ATTEMPTS).map(|i| {
+            let seed = seed.child("attempt", i);
+            Question {
+                seed: Some(seed),
+                ..self.task.question(seed)
+            }
+        });
         attempts.find(|question| split_of(question) == split)
     }
 

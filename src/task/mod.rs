@@ -73,5 +73,6 @@ fn entry(task: &'static str, answer: Option<&str>, own: serde_json::Value) -> Qu
         text: String::new(),
         answer: answer.map(str::to_owned),
         metadata: metadata.into(),
+        seed: None,
     }
 }

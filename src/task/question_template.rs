@@ -33,6 +33,7 @@ impl QuestionTemplate {
             text,
             answer,
             metadata: Metadata::later(move || metadata(task, own(), &difficulty)),
+            seed: None,
         }
     }
 }

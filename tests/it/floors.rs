@@ -9,7 +9,8 @@ use syn::visit::{self, Visit};
 /// Floor of each module of `src/`, the lowest first; on the highest, `report`, `experiment` and `cli`
 /// may use each other downwards, in this order.
 const FLOORS: &[&[&str]] = &[
-    &["seed", "rollout", "results_layout", "process"],
+    &["seed", "results_layout", "process"],
+    &["rollout"],
     &[
         "task",
         "tokenizer",

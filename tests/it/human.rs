@@ -68,7 +68,7 @@ fn every_kind_of_member_in_one_swarm_is_repeated_from_its_records() {
     let out = dir.path().join("lived");
     let (mut child, terminal) = at_a_terminal(&file, &out);
     // two questions a round: answered right or wrong, skipped, with reasoning; then the person leaves
-    let answers = ["7\n8\n\n", "\n", "half of it <answer>12</answer>\n\n"];
+    let answers = ["7\n8\n\n", "\n", "half of it\\n<answer>12</answer>\n\n"];
     let person = thread::spawn(move || sit_there(terminal, &answers));
     assert!(child.wait().unwrap().success());
     let seen = person.join().unwrap();
@@ -94,7 +94,7 @@ fn every_kind_of_member_in_one_swarm_is_repeated_from_its_records() {
         written,
         [
             vec!["<answer>7</answer>", "<answer>8</answer>"],
-            vec!["half of it <answer>12</answer>"]
+            vec!["half of it\n<answer>12</answer>"]
         ]
     );
     // the same without the person and the program

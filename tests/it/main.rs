@@ -15,6 +15,7 @@ mod human;
 mod league;
 mod model;
 mod outsiders;
+mod poison;
 mod program;
 mod report;
 mod resume;

@@ -8,9 +8,9 @@ use sapo::reward::Reward;
 use sapo::rollout::{AgentId, Completion, Prompt, Question, Rollout, RolloutId, ScoredRollout};
 use sapo::seed::Seed;
 use sapo::swarm::{
-    Ask, Balance, DrawFrom, Mix, QuestionStream, Replay, RoundRecord, Sampling, Seat, Selection,
-    ShareLogprobs, SignalLimit, Split, Swarm, SwarmConfig, TaskProportions, Tasks, Workers,
-    split_of,
+    Admission, Ask, Balance, DrawFrom, Mix, QuestionStream, Replay, RoundRecord, Sampling, Seat,
+    Selection, ShareLogprobs, SignalLimit, Split, Swarm, SwarmConfig, TaskProportions, Tasks,
+    Workers, split_of,
 };
 use sapo::task::Scoring;
 use sapo::task::catalog::{TaskConfigs, build};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 
 type Log = Arc<Mutex<Vec<Trained>>>;
 
-fn tasks() -> Tasks {
+pub(crate) fn tasks() -> Tasks {
     let configs = TaskConfigs::default();
     let names = ["basic_arithmetic", "base_conversion"];
     let tasks = names.map(|name| build(name, &configs, Scoring::Exact).unwrap().into());
@@ -54,7 +54,11 @@ pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
         sampling: sampling(8),
         scale_rewards: ScaleRewards::Group,
         foreign_lean: 0.0,
+        admission: Admission::default(),
+        payload: None,
+        weighs_foreign: false,
         outsiders: false,
+        mixed: false,
         share_logprobs: ShareLogprobs::None,
         eval_questions: 16,
         eval_every: 2,
@@ -72,13 +76,14 @@ pub(crate) fn config(local: usize, external: usize) -> SwarmConfig {
 /// A seat with the tasks' own verifiers and proportions.
 pub(crate) fn seat(member: impl Responder + 'static, tasks: &Tasks) -> Seat {
     Seat {
+        name: "scripted".to_owned(),
         member: Box::new(member),
         reward: Box::new(tasks.verifiers()),
         tasks: tasks.proportions().clone(),
     }
 }
 
-fn seated(seats: Vec<Seat>, config: SwarmConfig, threads: usize) -> Swarm {
+pub(crate) fn seated(seats: Vec<Seat>, config: SwarmConfig, threads: usize) -> Swarm {
     let workers = Workers::new(threads).unwrap().into();
     let bus = Box::new(MemoryBus::default());
     Swarm::new(seats, bus, tasks().into(), config, Seed::new(4), workers)

@@ -272,6 +272,7 @@ fn scores_equal_those_of_reasoning_gym() {
             text: String::new(),
             answer: row["answer"].as_str().map(str::to_owned),
             metadata: row["metadata"].as_object().unwrap().clone().into(),
+            seed: None,
         };
         for scored in row["scored"].as_array().unwrap() {
             let (candidate, score) = match scored {

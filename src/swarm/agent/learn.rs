@@ -4,11 +4,12 @@ use super::{Agent, Seat};
 use crate::advantage::{RewardGroup, advantages};
 use crate::bus::Delivery;
 use crate::member::{Responder, TrainingRollout, UpdateStats};
-use crate::rollout::{AgentId, RolloutId, ScoredRollout};
+use crate::rollout::{AgentId, Completion, RolloutId, ScoredRollout};
 use crate::seed::Seed;
 use crate::swarm::admit::admit;
 use crate::swarm::config::SwarmConfig;
 use crate::swarm::metrics::RoundRecord;
+use crate::swarm::questions::Tasks;
 use crate::swarm::selection::DrawFrom;
 use crate::swarm::shadow::ShadowReward;
 use crate::swarm::training_set::{Sources, TrainingSet};
@@ -20,6 +21,7 @@ impl Agent {
         round: u32,
         root: Seed,
         config: &SwarmConfig,
+        all_tasks: &Tasks,
         tasks: &[String],
         pool: &[Delivery],
     ) -> RoundRecord {
@@ -27,8 +29,9 @@ impl Agent {
         let Seat { member, reward, .. } = &mut self.seat;
         let pool = admit(
             pool,
-            config.clock().readable(round),
-            &config.limits,
+            round,
+            config,
+            all_tasks,
             member.as_ref(),
             reward.as_mut(),
         );
@@ -61,14 +64,28 @@ impl Agent {
         self.global_step = stats.global_step;
         let (member, reward) = (self.seat.member.as_ref(), self.seat.reward.as_ref());
         record.add_generated(&self.own, &self.unused, member, reward, tasks);
+        record.payload_frac = self.share_with(config.payload);
         record.add_pool(&pool, delivered);
         record.shadows = self.shadows(round, config, &pool, arrival);
         record.num_tokens = self.num_tokens;
         record.overlong_prompts = std::mem::take(&mut self.overlong);
         record.unanswered = std::mem::take(&mut self.unanswered);
+        self.remember(round, config, tasks, &pool, &set);
+        record
+    }
+
+    /// Takes in what the round has shown it, for the rounds to come.
+    fn remember(
+        &mut self,
+        round: u32,
+        config: &SwarmConfig,
+        tasks: &[String],
+        pool: &[ScoredRollout],
+        set: &[ScoredRollout],
+    ) {
         if config.replay.rounds > 0 {
             let new = match config.replay.from {
-                DrawFrom::Others | DrawFrom::OthersAndMemory => &pool,
+                DrawFrom::Others | DrawFrom::OthersAndMemory => pool,
                 DrawFrom::Itself => &self.own,
             };
             let used: Vec<RolloutId> = set.iter().map(|r| r.rollout.id).collect();
@@ -80,9 +97,19 @@ impl Agent {
         let Seat { member, reward, .. } = &mut self.seat;
         self.notes = member.take_notes();
         self.notes.extend(reward.take_notes());
-        self.asker
-            .learn(round, config.ask, tasks, &generated, &pool);
-        record
+        self.asker.learn(round, config.ask, tasks, &generated, pool);
+    }
+
+    /// The share of its completions of this round that have these words in them.
+    fn share_with(&self, words: Option<&str>) -> Option<f64> {
+        let words = words?;
+        let generated = self.own.iter().chain(&self.unused);
+        let all: Vec<&Completion> = generated.flat_map(|r| &r.rollout.completions).collect();
+        let with = all
+            .iter()
+            .filter(|completion| completion.text.contains(words))
+            .count();
+        (!all.is_empty()).then(|| with as f64 / all.len() as f64)
     }
 
     /// What other draws would have found, from all that it has generated and seen.

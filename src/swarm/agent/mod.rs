@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 /// Who sits down as an agent.
 pub struct Seat {
+    /// What kind of member it is, by name.
+    pub name: String,
     /// Answers, and perhaps learns.
     pub member: Box<dyn Responder>,
     /// Scores own rollouts and those of others.
@@ -103,6 +105,11 @@ impl Agent {
         }
     }
 
+    /// What kind of member it is, by name.
+    pub fn name(&self) -> &str {
+        &self.seat.name
+    }
+
     /// Its number.
     pub fn id(&self) -> AgentId {
         self.id
@@ -131,9 +138,11 @@ impl Agent {
             for (shown, completion) in pairs {
                 shown.logprobs = self.told(completion, logprobs);
             }
-            Arc::new(shared)
+            shared
         };
-        self.own.iter().map(share).collect()
+        let own = self.own.iter().map(share).collect();
+        let published = self.seat.member.publishes(own);
+        published.into_iter().map(Arc::new).collect()
     }
 
     /// What it tells of the log-probs of one of its completions.
@@ -143,6 +152,8 @@ impl Agent {
             AuthorLogprobs::Sequence(sum.min(0.0))
         };
         match logprobs {
+            // who only has text has none to tell
+            _ if completion.tokens.is_empty() => AuthorLogprobs::Untold,
             ShareLogprobs::None => AuthorLogprobs::Untold,
             ShareLogprobs::Sequence => sum(),
             ShareLogprobs::Token => {
