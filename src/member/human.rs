@@ -83,13 +83,13 @@ impl Human {
             }
         }
         let open = self.open.take()?;
-        let completions = open.lines.into_iter().map(completion).collect();
+        let completions = open.lines.iter().map(|line| completion(line)).collect();
         Some((open.question, completions))
     }
 }
 
 /// A line as a completion, with its line breaks: the whole of it is the answer where no part is marked as one.
-fn completion(line: String) -> Completion {
+fn completion(line: &str) -> Completion {
     let line = line.replace("\\n", "\n");
     let text = match line.contains("<answer>") {
         true => line,
