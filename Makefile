@@ -18,6 +18,13 @@ smoke: ## the same in under a minute, with few agents and rounds: results/smoke
 test: ## all tests
 	cargo test --release
 
+test-nats: ## swarms of several processes, over a real server: nats-server, or SAPO_NATS_SERVER
+	cargo test --release --test it -- --ignored nats
+
+swarm-demo: ## a broker and four nodes of two agents each on this machine, and the same in one process
+	cargo build --release --quiet
+	experiments/swarm-demo.sh
+
 check: ## format, lints, tests and docs, as CI does
 	cargo fmt --check
 	cargo clippy --release --all-targets -- -D warnings
@@ -53,4 +60,4 @@ bench-vs-pytorch: ## time generation, update and round against PyTorch, see benc
 scaling: ## time and memory of a round by agents and by length: results/scaling
 	cargo bench --quiet --bench scaling -- results/scaling
 
-.PHONY: help ablation ablation-quick replication smoke test check base-models start-models gpu-check bench bench-vs-pytorch scaling
+.PHONY: help ablation ablation-quick replication smoke test test-nats swarm-demo check base-models start-models gpu-check bench bench-vs-pytorch scaling

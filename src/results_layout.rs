@@ -34,6 +34,8 @@ pub const ROLLOUTS: &str = "rollouts.jsonl";
 pub const COMMIT: &str = "commit";
 /// One line per round, in the folder of a run.
 pub const LOG: &str = "log.txt";
+/// The name by which a node of a swarm is known again, in its results folder.
+pub const NODE: &str = "node";
 /// The checkpoints of a run, in its folder.
 pub const CHECKPOINTS: &str = "checkpoint";
 /// The models of all agents at the end, in the folder of a run.

@@ -4,12 +4,16 @@
 //! travel (question and decoded text, no tokens, no rewards), changes none, and believes nobody:
 //! who published a rollout is told by the bus, not by the rollout.
 //!
-//! [`MemoryBus`] serves agents of one process. Another bus is one file beside it and a name in the
+//! [`MemoryBus`] serves agents of one process, `NatsBus` those of several, on one machine or many. Another bus is one file beside it and a name in the
 //! experiment's TOML.
 
 mod memory;
+#[cfg(feature = "nats")]
+mod nats;
 
 pub use memory::MemoryBus;
+#[cfg(feature = "nats")]
+pub use nats::{NatsBus, Run};
 
 use crate::rollout::{AgentId, Rollout};
 use anyhow::Result;
@@ -38,4 +42,23 @@ pub trait Bus: Send {
     /// # Errors
     /// When the bus cannot be reached.
     fn collect(&mut self, reader: AgentId, ticks: RangeInclusive<u64>) -> Result<Vec<Delivery>>;
+
+    /// Tells other nodes the records of a round of the agents that are here; the records of all agents, in their order.
+    ///
+    /// # Errors
+    /// When the bus cannot be reached.
+    fn exchange(&mut self, round: u32, own: Vec<(AgentId, String)>) -> Result<Vec<String>> {
+        let _ = round;
+        Ok(own.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// Whether agents can be elsewhere.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Messages so far that were dropped because nobody should have published them.
+    fn dropped(&self) -> u64 {
+        0
+    }
 }

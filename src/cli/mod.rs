@@ -1,9 +1,12 @@
 //! The command line: one file a subcommand.
 
 mod ask;
+#[cfg(feature = "nats")]
+mod bus_config;
 mod check;
 mod experiment_args;
 mod gpu_check;
+mod node;
 mod pretrain;
 mod progress;
 mod report;
@@ -28,6 +31,11 @@ pub struct Cli {
 enum Command {
     /// Run an experiment: every arm and seed, then tables, plots and a page
     Run(run::Args),
+    /// Host some agents of a swarm whose others are elsewhere
+    Node(node::Args),
+    /// Write a server's configuration that lets each node publish for its own agents alone
+    #[cfg(feature = "nats")]
+    BusConfig(bus_config::Args),
     /// Say how far the runs of a results folder have come
     Status(status::Args),
     /// Read what was asked and answered in the rounds whose rollouts were kept
@@ -54,6 +62,9 @@ impl Cli {
     pub fn run(self) -> Result<ExitCode> {
         match self.command {
             Command::Run(args) => return run::run(args),
+            Command::Node(args) => return node::run(args),
+            #[cfg(feature = "nats")]
+            Command::BusConfig(args) => bus_config::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Rollouts(args) => rollouts::run(&args),
             Command::Report(args) => report::run(&args),

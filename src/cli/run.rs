@@ -4,7 +4,8 @@ use super::experiment_args::ExperimentArgs;
 use super::progress::Bar;
 
 use crate::experiment::{
-    self, Ending, Models, Plan, Progress, Results, RunOptions, Tuned, Watcher,
+    self, Ending, Experiment, Models, Node, NodeOptions, Plan, Progress, Results, RunOptions,
+    Tuned, Watcher,
 };
 use crate::report;
 use anyhow::{Context, Result};
@@ -37,60 +38,96 @@ static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     let experiment = args.experiment.load()?;
-    let options = RunOptions {
-        threads: args.experiment.threads(),
-        only_missing: args.only_missing,
+    let file = &args.experiment.file;
+    let name = file.file_stem().context("an experiment file has a name")?;
+    let job = Job {
+        place: file.display().to_string(),
+        dir: args
+            .out
+            .unwrap_or_else(|| PathBuf::from("results").join(name)),
+        fresh: args.fresh,
+        node: NodeOptions::default(),
+        options: RunOptions {
+            threads: args.experiment.threads(),
+            only_missing: args.only_missing,
+        },
     };
-    let models = Models::open(&experiment)?;
-    let plan = Plan::new(&experiment, &models, options.threads);
-    plan.with_context(|| args.experiment.file.display().to_string())?
-        .fits()?;
-    let name = args
-        .experiment
-        .file
-        .file_stem()
-        .context("an experiment file has a name")?;
-    let dir = args
-        .out
-        .unwrap_or_else(|| PathBuf::from("results").join(name));
-    listen()?;
-    let results = Results::open(&dir, &experiment, args.fresh)?;
-    let mut console = Console {
-        bar: Bar::new("rounds", experiment.has_person()),
-    };
-    let ending = match experiment::tune(&experiment, &results, options, &mut console)? {
-        Tuned::Complete(experiment) => {
-            results.put_arms(&experiment)?;
-            let models = match experiment.file.tune {
-                // a tuned key may have chosen other models
-                Some(_) => Models::open(&experiment)?,
-                None => models,
-            };
-            experiment::run(&experiment, &models, &results, options, &mut console)
+    job.run(&experiment)
+}
+
+/// An experiment that is to be run, or the part of it that belongs to a node.
+pub(super) struct Job {
+    /// Where the experiment comes from.
+    pub(super) place: String,
+    /// The results folder.
+    pub(super) dir: PathBuf,
+    /// Whether to start over.
+    pub(super) fresh: bool,
+    /// Which agents are here.
+    pub(super) node: NodeOptions,
+    /// How it is run.
+    pub(super) options: RunOptions,
+}
+
+impl Job {
+    /// Runs it and reports it.
+    ///
+    /// # Errors
+    /// When it cannot begin, or cannot go on.
+    pub(super) fn run(self, experiment: &Experiment) -> Result<ExitCode> {
+        let models = Models::open(experiment)?;
+        let plan = Plan::new(experiment, &models, self.options.threads);
+        plan.with_context(|| self.place.clone())?.fits()?;
+        listen()?;
+        let results = Results::open(&self.dir, experiment, self.fresh)?;
+        let mut console = Console {
+            bar: Bar::new("rounds", experiment.has_person()),
+        };
+        let ending = self.make(experiment, models, &results, &mut console);
+        console.bar.finish();
+        match ending {
+            Ok(Ending::Complete) => {
+                report(&results)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Ok(Ending::Stopped) => {
+                let saved = match experiment.file.checkpoint.every {
+                    0 => "checkpoint.every is 0",
+                    _ => "what was done is saved",
+                };
+                let what = format!("stopped; {saved}, the same command goes on with it");
+                writeln!(std::io::stderr(), "{what}")?;
+                Ok(ExitCode::from(INTERRUPTED))
+            }
+            // the other runs are worth having
+            Err(error) if error.is::<experiment::RunFailed>() => {
+                report(&results).with_context(|| format!("{error:#}"))?;
+                Err(error)
+            }
+            Err(error) => Err(error),
         }
-        Tuned::Stopped => Ok(Ending::Stopped),
-    };
-    console.bar.finish();
-    match ending {
-        Ok(Ending::Complete) => {
-            report(&results)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Ok(Ending::Stopped) => {
-            let saved = match experiment.file.checkpoint.every {
-                0 => "checkpoint.every is 0",
-                _ => "what was done is saved",
-            };
-            let what = format!("stopped; {saved}, the same command goes on with it");
-            writeln!(std::io::stderr(), "{what}")?;
-            Ok(ExitCode::from(INTERRUPTED))
-        }
-        // the other runs are worth having
-        Err(error) if error.is::<experiment::RunFailed>() => {
-            report(&results).with_context(|| format!("{error:#}"))?;
-            Err(error)
-        }
-        Err(error) => Err(error),
+    }
+
+    /// Tunes what is to be tuned, and makes the runs.
+    fn make(
+        &self,
+        experiment: &Experiment,
+        models: Models,
+        results: &Results,
+        console: &mut Console,
+    ) -> Result<Ending> {
+        let node = Node::open(experiment, &self.node, results.dir())?;
+        let tuned = match experiment::tune(experiment, results, self.options, console)? {
+            Tuned::Complete(tuned) => tuned,
+            Tuned::Stopped => return Ok(Ending::Stopped),
+        };
+        results.put_arms(&tuned)?;
+        let models = match tuned.file.tune {
+            // a tuned key may have chosen other models
+            Some(_) => Models::open(&tuned)?,
+            None => models,
+        };
+        experiment::run(&tuned, &models, results, &node, self.options, console)
     }
 }
 

@@ -18,7 +18,8 @@ const NAMING: [&str; 3] = ["mix", "mixes", "arm"];
 /// Keys that say what the arms are.
 const OF_ARMS: [&str; 5] = ["baseline", "mixes", "arm", "sweep", "tune"];
 /// Keys that concern all arms alike.
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 10] = [
+    "bus",
     "seeds",
     "mixes",
     "arm",

@@ -4,6 +4,7 @@
 //! hold is checked by `validate`; what they mean together is `resolved`.
 
 use super::agent_table::{AgentTable, MemberKind};
+use super::bus_table::BusTable;
 use super::checkpoint::CheckpointTable;
 use super::device::DeviceConfig;
 use super::rollout_log::LogTable;
@@ -64,6 +65,9 @@ pub struct ExperimentFile {
     pub eval: EvalTable,
     /// Where.
     pub device: DeviceConfig,
+    /// What carries rollouts.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bus: BusTable,
     /// When the state of a run is saved.
     #[serde(default)]
     pub checkpoint: CheckpointTable,

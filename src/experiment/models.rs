@@ -4,10 +4,12 @@ use super::agent_table::MemberKind;
 use super::arms::Experiment;
 use super::config::{Dtype, ExperimentFile};
 use super::hub;
+use super::node::Node;
 use super::outsiders;
 use super::resolved::Resolved;
 use crate::member::{LanguageModel, ModelFolder, Prompts, Responder, Setup};
 use crate::model::{Decoder, Device};
+use crate::rollout::AgentId;
 use crate::swarm::Seat;
 use crate::wire::Limits;
 use anyhow::Result;
@@ -120,6 +122,10 @@ impl Models {
 
     /// The language models of an arm, from [`Models::weights`].
     pub fn members(&self, arm: &Resolved, weights: &[Decoder]) -> Vec<LanguageModel> {
+        self.members_here(arm, weights, &Node::alone())
+    }
+
+    fn members_here(&self, arm: &Resolved, weights: &[Decoder], node: &Node) -> Vec<LanguageModel> {
         let prompts: Vec<Arc<Prompts>> = self.folders.iter().map(|f| prompts(arm, f)).collect();
         let keys = &arm.keys;
         let member = |agent: usize| {
@@ -134,28 +140,36 @@ impl Models {
             };
             LanguageModel::new(&weights[place], setup)
         };
-        keys.models().map(member).collect()
+        let here = keys.models().filter(|&agent| node.hosts(agent));
+        here.map(member).collect()
     }
 
-    /// A seat for each agent of an arm, from [`Models::weights`].
+    /// A seat for each agent of an arm that a node hosts, from [`Models::weights`].
     ///
     /// # Errors
     /// When a program cannot be started or a recording cannot be read.
-    pub fn seats(&self, arm: &Resolved, weights: &[Decoder]) -> Result<Vec<Seat>> {
+    pub fn seats(
+        &self,
+        arm: &Resolved,
+        weights: &[Decoder],
+        node: &Node,
+    ) -> Result<Vec<(AgentId, Seat)>> {
         let limits = self.limits(arm);
-        let mut models = self.members(arm, weights).into_iter();
+        let mut models = self.members_here(arm, weights, node).into_iter();
         let mut seats = Vec::new();
-        for (agent, tasks) in arm.proportions.iter().enumerate() {
+        let all = arm.proportions.iter().enumerate();
+        for (agent, tasks) in all.filter(|(agent, _)| node.hosts(*agent)) {
             let member: Box<dyn Responder> = match outsiders::member(arm, agent, &limits)? {
                 Some(member) => member,
                 None => Box::new(models.next().expect("the agent is one of the models")),
             };
-            seats.push(Seat {
+            let seat = Seat {
                 name: arm.keys.member_name(agent),
                 member,
                 reward: outsiders::reward(arm, agent, &limits)?,
                 tasks: tasks.clone(),
-            });
+            };
+            seats.push((AgentId(agent as u16), seat));
         }
         Ok(seats)
     }

@@ -1,6 +1,7 @@
 //! The results folder: the resolved experiment, its arms, and the CSV files of its runs.
 
 use super::arms::{Arm, Experiment};
+use super::bus_table::BusTable;
 use super::checkpoint::CheckpointTable;
 use super::commit_note;
 use super::config::ExperimentFile;
@@ -170,6 +171,7 @@ fn shaping(keys: &ExperimentFile) -> Result<String> {
         mixes: Vec::new(),
         arm: Vec::new(),
         sweep: None,
+        bus: BusTable::default(),
         checkpoint: CheckpointTable::default(),
         log: LogTable::default(),
         ..keys.clone()

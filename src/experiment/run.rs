@@ -3,18 +3,18 @@
 use super::arms::{Arm, Experiment};
 use super::checkpoint::{Checkpoints, Loaded};
 use super::models::Models;
+use super::node::Node;
 use super::preallocate::preallocate;
 use super::results::{Results, RunFiles, is_complete};
 use super::rollout_log::RolloutLog;
 use super::run_checks::{BadUpdates, RunFailed, diverged, overlong};
 use super::watcher::{Progress, Watcher};
-use crate::bus::MemoryBus;
 use crate::model::Decoder;
 use crate::report::write_means;
 use crate::results_layout::{MEANS, MODELS};
 use crate::rollout::mean;
 use crate::seed::Seed;
-use crate::swarm::{Phase, RoundRecord, Swarm, VirtualClock, Workers};
+use crate::swarm::{Phase, RoundRecord, Swarm, Workers};
 use anyhow::{Context, Result};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -49,6 +49,7 @@ pub fn run(
     experiment: &Experiment,
     models: &Models,
     results: &Results,
+    node: &Node,
     options: RunOptions,
     watcher: &mut dyn Watcher,
 ) -> Result<Ending> {
@@ -62,6 +63,7 @@ pub fn run(
     let mut all = Runs {
         experiment,
         models,
+        node,
         weights,
         workers: Arc::new(workers),
         preallocated: false,
@@ -111,6 +113,7 @@ pub fn run(
 struct Runs<'a> {
     experiment: &'a Experiment,
     models: &'a Models,
+    node: &'a Node,
     weights: Vec<Decoder>,
     workers: Arc<Workers>,
     /// Whether the memory of the largest round is there.
@@ -151,7 +154,7 @@ impl Runs<'_> {
             let members = self.models.members(largest, &self.weights);
             preallocate(largest, members, &self.workers)?;
         }
-        let mut swarm = self.swarm(run)?;
+        let mut swarm = self.swarm(run, start + 1)?;
         let mut files = match found {
             Some(found) => resume(run, found, &mut swarm, watcher)?,
             None => RunFiles::create(run.dir, swarm.columns())?,
@@ -174,9 +177,10 @@ impl Runs<'_> {
             }
             files.write(&records, seconds)?;
             log.round(&records, seconds.iter().sum(), &swarm)?;
-            bad.count(keys.train.max_bad_updates, &records, &swarm, &log, watcher)?;
-            diverged(&records, &swarm)?;
-            overlong(keys, &records)?;
+            let here = swarm.records_here(&records);
+            bad.count(keys.train.max_bad_updates, &here, &swarm, &log, watcher)?;
+            diverged(&here, &swarm)?;
+            overlong(keys, &here)?;
             self.done += 1;
             eval_reward = mean_of(&records, |r| r.eval_reward).or(eval_reward);
             watcher.round(self.progress(run, round, &records, eval_reward));
@@ -196,15 +200,17 @@ impl Runs<'_> {
         Ok(Ending::Complete)
     }
 
-    /// The swarm of a run before its first round.
-    fn swarm(&self, run: &Run<'_>) -> Result<Swarm> {
+    /// The swarm of a run before the first round that is made here.
+    fn swarm(&self, run: &Run<'_>, first: u32) -> Result<Swarm> {
         let arm = &run.arm.resolved;
-        let clock = arm.keys.swarm.clock.unwrap_or(VirtualClock::LOCK_STEP);
-        Ok(Swarm::new(
-            self.models.seats(arm, &self.weights)?,
-            Box::new(MemoryBus::new(clock.staleness.into())),
+        let limits = self.models.limits(arm);
+        let name = format!("{}/{}", run.arm.name, run.seed);
+        Ok(Swarm::hosting(
+            self.models.seats(arm, &self.weights, self.node)?,
+            arm.keys.swarm.agents,
+            self.node.bus(arm, &name, limits, first)?,
             Arc::clone(&arm.tasks),
-            arm.swarm(self.models.limits(arm)),
+            arm.swarm(limits),
             Seed::new(run.seed),
             Arc::clone(&self.workers),
         ))

@@ -52,6 +52,18 @@ pub(super) fn load<T: DeserializeOwned>(
     Ok(Loaded { value, table, name })
 }
 
+/// What overrides alone say.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn overridden<T: DeserializeOwned>(overrides: &[String]) -> Result<T> {
+    let mut table = Table::new();
+    for text in overrides {
+        apply(&mut table, text, &[]).with_context(|| format!("--set {text}"))?;
+    }
+    parse(&table, &format!("--set {}", overrides.join(" --set ")))
+}
+
 /// A table put together from several as a type. Its line numbers would be nobody's, so an error shows
 /// the line itself.
 ///

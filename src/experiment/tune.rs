@@ -5,6 +5,7 @@
 
 use super::arms::{Arm, Experiment, label};
 use super::models::Models;
+use super::node::Node;
 use super::results::Results;
 use super::run::{Ending, RunOptions, run};
 use super::run_checks::RunFailed;
@@ -173,7 +174,7 @@ pub fn tune(
         let folder = results.dir().join(TUNING);
         let inner = Results::open(&folder, &tuning, false)?;
         let models = Models::open(&tuning)?;
-        match run(&tuning, &models, &inner, options, watcher) {
+        match run(&tuning, &models, &inner, &Node::alone(), options, watcher) {
             Ok(Ending::Stopped) => return Ok(Tuned::Stopped),
             Ok(Ending::Complete) => {}
             // a value that diverges is the worst of all, and is told of

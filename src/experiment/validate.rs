@@ -3,6 +3,7 @@
 //! Errors name the key, what was found and what was expected.
 
 use super::agent_table::MemberKind;
+use super::bus_table::{BusKind, BusTable};
 use super::config::{ExperimentFile, ShadowTable};
 use crate::learn::ImportanceSampling;
 use crate::swarm::{
@@ -64,6 +65,7 @@ impl ExperimentFile {
         let sane = memory > 0.0 && memory.is_finite();
         check(sane, "device.memory_gib", memory, "more than 0")?;
         self.train.validate()?;
+        self.validate_bus()?;
         self.validate_person()?;
         self.validate_logprobs()
     }
@@ -81,6 +83,41 @@ impl ExperimentFile {
         check(kept, "log.rollouts_every", every, &expected)?;
         let (whole, expected) = (self.log.whole, format!("true {why}"));
         check(people == 0 || whole, "log.whole", whole, &expected)
+    }
+
+    fn validate_bus(&self) -> Result<(), String> {
+        let BusTable {
+            kind,
+            swarm,
+            patience_s,
+            keep_h,
+            keep_gib,
+            ..
+        } = &self.bus;
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let sane = (1..=64).contains(&swarm.len()) && swarm.chars().all(word);
+        check(
+            sane,
+            "bus.swarm",
+            swarm,
+            "1 to 64 letters, digits, `-` and `_`",
+        )?;
+        let numbers = [
+            ("patience_s", patience_s),
+            ("keep_h", keep_h),
+            ("keep_gib", keep_gib),
+        ];
+        numbers.into_iter().try_for_each(|(key, value)| {
+            check(
+                (1e-3..=1e6).contains(value),
+                &format!("bus.{key}"),
+                value,
+                "0.001 to 1e6",
+            )
+        })?;
+        let in_step = *kind == BusKind::Memory || self.swarm.clock.is_none();
+        let expected = "none where bus.kind is \"nats\", whose rounds are in lock-step";
+        check(in_step, "swarm.clock", "one", expected)
     }
 
     fn validate_logprobs(&self) -> Result<(), String> {

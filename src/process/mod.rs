@@ -4,11 +4,15 @@
 //! Nothing that it does stops who asks: a program that hangs is killed when its time is over, one that has died is
 //! started again when it is asked the next time, and lines that are no answers are counted.
 
+#[cfg(feature = "nats")]
+mod broker;
 mod running;
 mod terminal;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "nats")]
+pub use broker::{Address, Broker, Incoming, Outgoing, Reader, Retention};
 pub use running::Program;
 use running::{Line, Running};
 use serde::Serialize;

@@ -8,6 +8,7 @@ use super::shadow::{Shadow, ShadowReward};
 use crate::member::{Responder, UpdateStats};
 use crate::reward::Reward;
 use crate::rollout::{AgentId, Completion, FinishReason, ScoredRollout, mean};
+use serde::{Deserialize, Serialize};
 
 /// A struct whose fields are columns: each is named once, here and in the CSV file.
 macro_rules! columns {
@@ -35,7 +36,7 @@ macro_rules! columns {
 
 columns! {
 /// What one agent did in one round. Rewards are means over completions.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
     /// Counted from 1.
     pub round: u32,

@@ -69,10 +69,25 @@ pub struct Swarm {
 }
 
 impl Swarm {
-    /// A swarm before its first round, one agent per seat. The held-out questions depend on the
+    /// A swarm before its first round, all of whose agents are here, one per seat. The held-out questions depend on the
     /// tasks alone: they are the same for every agent, arm and seed.
     pub fn new(
         seats: Vec<Seat>,
+        bus: Box<dyn Bus>,
+        tasks: Arc<Tasks>,
+        config: SwarmConfig,
+        root: Seed,
+        workers: Arc<Workers>,
+    ) -> Self {
+        let agents = seats.len();
+        let seats = (0..).map(AgentId).zip(seats).collect();
+        Self::hosting(seats, agents, bus, tasks, config, root, workers)
+    }
+
+    /// The same where only some of so many agents are here, in the order of their numbers; the bus leads to the others.
+    pub fn hosting(
+        seats: Vec<(AgentId, Seat)>,
+        agents: usize,
         bus: Box<dyn Bus>,
         tasks: Arc<Tasks>,
         config: SwarmConfig,
@@ -83,12 +98,12 @@ impl Swarm {
         let held_out = (0..config.eval_questions as u64)
             .map(|i| tasks.question(tasks.proportions(), Split::HeldOut, seed(i)))
             .collect();
-        let agent = |(i, seat)| Agent::new(AgentId(i as u16), seat, root.child("agent", i as u64));
+        let agent = |(id, seat)| Agent::new(id, seat, root.child("agent", u64::from(id.0)));
         let clock = config.clock();
         Self {
-            schedule: Schedule::new(clock, seats.len(), root),
+            schedule: Schedule::new(clock, agents, root),
             mail: Mail::new(clock, root),
-            agents: seats.into_iter().enumerate().map(agent).collect(),
+            agents: seats.into_iter().map(agent).collect(),
             bus,
             columns: Columns::new(tasks.names(), &config),
             tasks,
@@ -99,7 +114,7 @@ impl Swarm {
         }
     }
 
-    /// The agents, in the order of their numbers.
+    /// The agents that are here, in the order of their numbers.
     pub fn agents(&self) -> &[Agent] {
         &self.agents
     }
@@ -154,8 +169,8 @@ impl Swarm {
         let mut records: Vec<Option<RoundRecord>> = vec![None; self.agents.len()];
         for _ in 0..self.config.clock().ticks {
             for record in self.tick(round, &mut watch)? {
-                let agent = usize::from(record.agent);
-                records[agent] = Some(record);
+                let agent = self.agents.iter().position(|a| a.id().0 == record.agent);
+                records[agent.expect("the record is of an agent that is here")] = Some(record);
             }
         }
         let names = self.columns.tasks();
@@ -168,7 +183,30 @@ impl Swarm {
             record.participations = self.schedule.turns(agent.id().0.into());
             agent.name().clone_into(&mut record.member);
         }
-        Ok(records)
+        match self.bus.is_shared() {
+            true => self.exchange(round, &records),
+            false => Ok(records),
+        }
+    }
+
+    /// The records of all agents, wherever they are.
+    fn exchange(&mut self, round: u32, own: &[RoundRecord]) -> Result<Vec<RoundRecord>> {
+        let text =
+            |record: &RoundRecord| Ok((AgentId(record.agent), serde_json::to_string(record)?));
+        let own = own.iter().map(text).collect::<Result<_>>()?;
+        let all = self.bus.exchange(round, own)?.into_iter();
+        all.map(|text| Ok(serde_json::from_str(&text)?)).collect()
+    }
+
+    /// Those of the records that are of agents here, in their order.
+    pub fn records_here(&self, records: &[RoundRecord]) -> Vec<RoundRecord> {
+        let of = |agent: &Agent| records.iter().find(|record| record.agent == agent.id().0);
+        self.agents.iter().filter_map(of).cloned().collect()
+    }
+
+    /// Messages so far that the bus has dropped.
+    pub fn dropped(&self) -> u64 {
+        self.bus.dropped()
     }
 
     /// A tick: the records of the agents whose part of a round ends with it.
@@ -176,8 +214,12 @@ impl Swarm {
         let turns = self.schedule.next();
         let (tick, config, root) = (self.schedule.tick(), &self.config, self.root);
         let (bus, workers, tasks) = (self.bus.as_mut(), &self.workers, &*self.tasks);
-        let due = self.agents.iter_mut().zip(turns);
-        let due = due.filter_map(|(agent, turn)| Some((agent, turn?)));
+        let turn_of = |agent: &Agent| turns[usize::from(agent.id().0)];
+        let due = self
+            .agents
+            .iter_mut()
+            .filter_map(|agent| Some((turn_of(agent)?, agent)));
+        let due = due.map(|(turn, agent)| (agent, turn));
         let mut agents: Vec<&mut Agent> = due
             .map(|(agent, turn)| {
                 if turn.returned && config.clock().returns == Returns::Base {

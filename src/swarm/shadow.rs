@@ -7,6 +7,7 @@ use super::balance::Mix;
 use super::selection::{Draw, Pool, Selection};
 use crate::rollout::{ScoredRollout, mean};
 use crate::seed::Seed;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A mix and a rule of the draw that nobody learns from.
@@ -26,7 +27,7 @@ impl fmt::Display for Shadow {
 }
 
 /// What a shadow draw found.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShadowReward {
     /// Mean reward of the completions of its training set.
     pub reward: Option<f64>,

@@ -14,6 +14,8 @@ mod hostile;
 mod human;
 mod league;
 mod model;
+#[cfg(feature = "nats")]
+mod nats;
 mod outsiders;
 mod poison;
 mod program;
