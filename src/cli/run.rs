@@ -2,7 +2,7 @@
 
 use super::experiment_args::ExperimentArgs;
 use super::progress::Bar;
-
+use super::signals::{self, INTERRUPTED};
 use crate::experiment::{
     self, Ending, Models, Plan, Progress, Results, RunOptions, Tuned, Watcher,
 };
@@ -11,7 +11,6 @@ use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Arguments of `sapo run`.
 #[derive(Debug, clap::Args)]
@@ -28,12 +27,6 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "fresh")]
     only_missing: bool,
 }
-
-/// What a program returns that was interrupted.
-const INTERRUPTED: u8 = 130;
-
-/// Whether a signal to stop has come.
-static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     let experiment = args.experiment.load()?;
@@ -53,7 +46,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let dir = args
         .out
         .unwrap_or_else(|| PathBuf::from("results").join(name));
-    listen()?;
+    signals::listen()?;
     let results = Results::open(&dir, &experiment, args.fresh)?;
     let mut console = Console {
         bar: Bar::new("rounds", experiment.has_person()),
@@ -82,14 +75,15 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
                 _ => "what was done is saved",
             };
             let what = format!("stopped; {saved}, the same command goes on with it");
-            writeln!(std::io::stderr(), "{what}")?;
+            // where nobody reads it, the exit code still tells
+            let _ = writeln!(std::io::stderr(), "{what}");
             Ok(ExitCode::from(INTERRUPTED))
         }
         // the other runs are worth having
-        Err(error) if error.is::<experiment::RunFailed>() => {
-            report(&results).with_context(|| format!("{error:#}"))?;
-            Err(error)
-        }
+        Err(error) if error.is::<experiment::RunFailed>() => match report(&results) {
+            Err(e) if !signals::reader_is_gone(&e) => Err(e.context(format!("{error:#}"))),
+            _ => Err(error),
+        },
         Err(error) => Err(error),
     }
 }
@@ -101,19 +95,6 @@ fn report(results: &Results) -> Result<()> {
     writeln!(out, "{}", summary.console())?;
     writeln!(out, "{}: {}", results.dir().display(), report::FILES)?;
     Ok(())
-}
-
-/// After one signal to stop, the round is finished and saved; after two, the program ends at once.
-fn listen() -> Result<()> {
-    let heard = || {
-        if SIGNALLED.load(Ordering::SeqCst) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-        let what = "stopping after this round; once more to stop at once";
-        let _ = writeln!(std::io::stderr(), "{what}");
-        SIGNALLED.store(true, Ordering::SeqCst);
-    };
-    ctrlc::set_handler(heard).context("signals to stop cannot be heard")
 }
 
 /// The runs as they are shown at the console.
@@ -135,7 +116,7 @@ impl Watcher for Console {
     }
 
     fn stop(&self) -> bool {
-        SIGNALLED.load(Ordering::SeqCst)
+        signals::stopped()
     }
 }
 

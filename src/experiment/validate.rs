@@ -8,6 +8,7 @@ use crate::learn::ImportanceSampling;
 use crate::swarm::{
     BalanceRule, DrawFrom, Mix, ShareLogprobs, SignalLimit, TaskProportions, VirtualClock,
 };
+use crate::tokenizer::ChatOptions;
 use std::fmt::Display;
 
 /// Most rollouts of a kind, and most completions of one.
@@ -64,6 +65,11 @@ impl ExperimentFile {
         let sane = memory > 0.0 && memory.is_finite();
         check(sane, "device.memory_gib", memory, "more than 0")?;
         self.train.validate()?;
+        let kwargs = self.model.chat_template_kwargs.iter().flatten();
+        for (name, _) in kwargs.filter(|(name, _)| ChatOptions::TAKEN.contains(&name.as_str())) {
+            let key = format!("model.chat_template_kwargs.{name}");
+            check(false, &key, "one", "none: the template is given it already")?;
+        }
         self.validate_person()?;
         self.validate_logprobs()
     }
