@@ -12,6 +12,7 @@ use sapo::model::weights::{self, Dtype, WeightFiles};
 use sapo::model::{Decoder, ModelConfig};
 use sapo::seed::Seed;
 use sapo::swarm::Workers;
+use sapo::tokenizer::ChatOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -94,7 +95,7 @@ fn tiny(root: &Path, dir: &Path) -> Work {
     let prompt = |q: sapo::rollout::Question| {
         folder
             .tokenizer
-            .prompt(None, &q.text)
+            .prompt(&ChatOptions::default(), &q.text)
             .expect("a question can be asked")
     };
     let all: Vec<Vec<u32>> = arm.tasks.some_questions(32).map(prompt).collect();

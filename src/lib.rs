@@ -19,6 +19,7 @@
 //! | [`wire`] | what travels, and how much of it |
 //! | [`bus`] | what carries it |
 //! | [`swarm`] | agents, the draw, the round, one row of `rounds.csv` |
+//! | [`text_file`] | text and JSON as people bring them |
 //! | [`results_layout`] | names and paths of the results folder |
 //! | [`kept_rollouts`] | rollouts that a run keeps to be read |
 //! | [`experiment`] | the TOML, the runs, the results folder |
@@ -52,6 +53,7 @@ pub mod rollout;
 pub mod seed;
 pub mod swarm;
 pub mod task;
+pub mod text_file;
 pub mod tokenizer;
 pub mod wire;
 

@@ -12,19 +12,11 @@ static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     match sapo::cli::Cli::parse().run() {
         Ok(code) => code,
-        Err(error) if reader_is_gone(&error) => ExitCode::SUCCESS,
+        Err(error) if sapo::cli::reader_is_gone(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // the only place that prints an error; where nobody reads it, the exit code still tells
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
             ExitCode::FAILURE
         }
     }
-}
-
-/// True when the output went to a pipe whose reader has closed it, as `head` does.
-fn reader_is_gone(error: &anyhow::Error) -> bool {
-    let io = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// The experiment as it was resolved, in a results folder.
 pub const EXPERIMENT: &str = "experiment.toml";
+/// Hashes of what the experiment read besides, in a results folder.
+pub const INPUTS: &str = "inputs.json";
 /// The arms of the experiment, in a results folder.
 pub const ARMS: &str = "arms.csv";
 /// The folder of all runs, in a results folder.
@@ -114,6 +116,18 @@ pub fn write_atomically(file: &Path, bytes: &[u8]) -> io::Result<()> {
         other => other?,
     };
     File::open(folder)?.sync_all()
+}
+
+/// The permissions that the umask gives to a new file in a folder, for what is written by others' code.
+///
+/// # Errors
+/// When no file can be made there.
+pub fn usual_permissions(folder: &Path) -> io::Result<fs::Permissions> {
+    Ok(builder()
+        .tempfile_in(folder)?
+        .as_file()
+        .metadata()?
+        .permissions())
 }
 
 /// Removes what programs that were killed while they wrote have left in a folder.

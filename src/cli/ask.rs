@@ -7,7 +7,9 @@ use crate::rollout::{FinishReason, Question};
 use crate::seed::Seed;
 use crate::task::catalog::{self, TaskConfigs};
 use crate::task::{Scoring, Task, score_completion};
+use crate::tokenizer::ChatOptions;
 use anyhow::{Result, anyhow, ensure};
+use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +32,10 @@ pub(super) struct Args {
     /// Of the question and of the completions
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Take difficulty, scoring and system prompt from this experiment
+    /// Values for the chat template, e.g. '{"enable_thinking": true}'; they go before those of the experiment
+    #[arg(long, value_name = "JSON", value_parser = kwargs)]
+    chat_template_kwargs: Option<Map<String, Value>>,
+    /// Take difficulty, scoring, system prompt and values for the chat template from this experiment
     #[arg(long, value_name = "FILE")]
     experiment: Option<PathBuf>,
     /// Always take the likeliest token
@@ -77,6 +82,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         top_p: 1.0,
         max_completion_length: longest(args, &folder, prompt.len())?,
     };
+    folder.tokenizer.check_rows(&prompt)?;
     let model = folder
         .weights(&DeviceConfig::of(args.device).open()?)?
         .inference();
@@ -98,6 +104,19 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Values for the chat template, as an object in JSON.
+fn kwargs(text: &str) -> Result<Map<String, Value>, String> {
+    let kwargs: Map<String, Value> =
+        serde_json::from_str(text).map_err(|e| format!("expected an object in JSON: {e}"))?;
+    match ChatOptions::TAKEN
+        .iter()
+        .find(|name| kwargs.contains_key(**name))
+    {
+        Some(name) => Err(format!("found {name}, which the template is given already")),
+        None => Ok(kwargs),
+    }
+}
+
 /// The tokens that are continued.
 fn prompt(
     args: &Args,
@@ -105,12 +124,14 @@ fn prompt(
     question: Option<&Question>,
     folder: &ModelFolder,
 ) -> Result<Vec<u32>> {
-    let system_prompt = keys.and_then(|keys| keys.model.system_prompt.as_deref());
+    let mut options = keys.map_or_else(ChatOptions::default, |keys| keys.model.chat_options());
+    let given = args.chat_template_kwargs.clone();
+    options.kwargs.extend(given.into_iter().flatten());
     let chat = question
         .map(|question| &question.text)
         .or(args.chat.as_ref());
     Ok(match (chat, &args.prompt) {
-        (Some(text), _) => folder.tokenizer.prompt(system_prompt, text)?,
+        (Some(text), _) => folder.tokenizer.prompt(&options, text)?,
         (None, text) => folder
             .tokenizer
             .encode_prompt(text.as_deref().unwrap_or_default())?,
@@ -119,7 +140,7 @@ fn prompt(
 
 /// The longest completion behind a prompt of so many tokens.
 fn longest(args: &Args, folder: &ModelFolder, prompt: usize) -> Result<usize> {
-    let positions = folder.config.max_position_embeddings;
+    let positions = folder.config.max_position_embeddings();
     let room = positions.saturating_sub(prompt);
     ensure!(
         room > 0,

@@ -50,10 +50,11 @@ fn compare(args: &Args, experiment: &Experiment) -> Result<()> {
     );
     let models = [folder.weights(&cpu)?, folder.weights(&other)?];
     let arm = &experiment.largest().resolved;
+    let options = arm.keys.model.chat_options();
     let prompts: Vec<Vec<u32>> = arm
         .tasks
         .some_questions(8)
-        .map(|q| folder.tokenizer.prompt(None, &q.text))
+        .map(|q| folder.tokenizer.prompt(&options, &q.text))
         .collect::<Result<_, _>>()?;
     let prompts: Vec<Vec<u32>> = prompts
         .into_iter()

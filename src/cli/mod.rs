@@ -12,11 +12,15 @@ mod progress;
 mod report;
 mod rollouts;
 mod run;
+mod signals;
 mod status;
 mod tasks;
 
-use anyhow::Result;
+pub use signals::reader_is_gone;
+
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use rayon::ThreadPoolBuilder;
 use std::process::ExitCode;
 
 /// A swarm of language models that post-train by RL and share rollouts (SAPO, arXiv 2509.08721).
@@ -60,6 +64,10 @@ impl Cli {
     /// # Errors
     /// Whatever went wrong, for the program to print once.
     pub fn run(self) -> Result<ExitCode> {
+        // threads that cannot be had are missed here, where it can be said, and not somewhere within
+        ThreadPoolBuilder::new()
+            .build_global()
+            .context("no thread can be started")?;
         match self.command {
             Command::Run(args) => return run::run(args),
             Command::Node(args) => return node::run(args),

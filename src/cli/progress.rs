@@ -1,7 +1,7 @@
-//! Progress on standard error: a bar on a terminal, else a line every few seconds.
+//! Progress on standard error: a bar on a terminal that can show it, else a line every few seconds.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Seconds between lines.
@@ -34,9 +34,10 @@ impl Bar {
         };
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self {
+            // a dumb terminal or one without a name shows no bar either
+            lines: bar.is_hidden(),
             bar,
             unit,
-            lines: quiet || !std::io::stderr().is_terminal(),
             line_every: match quiet {
                 true => LINE_EVERY_WHERE_TYPED,
                 false => LINE_EVERY,

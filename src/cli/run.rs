@@ -2,7 +2,7 @@
 
 use super::experiment_args::ExperimentArgs;
 use super::progress::Bar;
-
+use super::signals::{self, INTERRUPTED};
 use crate::experiment::{
     self, Ending, Experiment, Models, Node, NodeOptions, Plan, Progress, Results, RunOptions,
     Tuned, Watcher,
@@ -12,7 +12,6 @@ use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Arguments of `sapo run`.
 #[derive(Debug, clap::Args)]
@@ -29,12 +28,6 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "fresh")]
     only_missing: bool,
 }
-
-/// What a program returns that was interrupted.
-const INTERRUPTED: u8 = 130;
-
-/// Whether a signal to stop has come.
-static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     let experiment = args.experiment.load()?;
@@ -78,7 +71,7 @@ impl Job {
         let models = Models::open(experiment)?;
         let plan = Plan::new(experiment, &models, self.options.threads);
         plan.with_context(|| self.place.clone())?.fits()?;
-        listen()?;
+        signals::listen()?;
         let results = Results::open(&self.dir, experiment, self.fresh)?;
         let mut console = Console {
             bar: Bar::new("rounds", experiment.has_person()),
@@ -96,14 +89,15 @@ impl Job {
                     _ => "what was done is saved",
                 };
                 let what = format!("stopped; {saved}, the same command goes on with it");
-                writeln!(std::io::stderr(), "{what}")?;
+                // where nobody reads it, the exit code still tells
+                let _ = writeln!(std::io::stderr(), "{what}");
                 Ok(ExitCode::from(INTERRUPTED))
             }
             // the other runs are worth having
-            Err(error) if error.is::<experiment::RunFailed>() => {
-                report(&results).with_context(|| format!("{error:#}"))?;
-                Err(error)
-            }
+            Err(error) if error.is::<experiment::RunFailed>() => match report(&results) {
+                Err(e) if !signals::reader_is_gone(&e) => Err(e.context(format!("{error:#}"))),
+                _ => Err(error),
+            },
             Err(error) => Err(error),
         }
     }
@@ -140,19 +134,6 @@ fn report(results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// After one signal to stop, the round is finished and saved; after two, the program ends at once.
-fn listen() -> Result<()> {
-    let heard = || {
-        if SIGNALLED.load(Ordering::SeqCst) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-        let what = "stopping after this round; once more to stop at once";
-        let _ = writeln!(std::io::stderr(), "{what}");
-        SIGNALLED.store(true, Ordering::SeqCst);
-    };
-    ctrlc::set_handler(heard).context("signals to stop cannot be heard")
-}
-
 /// The runs as they are shown at the console.
 struct Console {
     bar: Bar,
@@ -172,7 +153,7 @@ impl Watcher for Console {
     }
 
     fn stop(&self) -> bool {
-        SIGNALLED.load(Ordering::SeqCst)
+        signals::stopped()
     }
 }
 

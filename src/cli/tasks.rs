@@ -4,6 +4,7 @@ use crate::rollout::Question;
 use crate::seed::Seed;
 use crate::task::catalog::{self, TaskConfigs};
 use crate::task::{Scoring, Task};
+use crate::text_file;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Subcommand, ValueEnum};
 use serde::Deserialize;
@@ -193,7 +194,13 @@ fn score(scoring: Scoring) -> Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut bad = Vec::new();
     for (i, line) in std::io::stdin().lock().split(b'\n').enumerate() {
-        let scored = match score_line(&line.context("standard input cannot be read")?, scoring) {
+        let line = line.context("standard input cannot be read")?;
+        // a byte order mark stands before the first line alone, and blank ones have nothing to score
+        let marked = if i == 0 { &line[..] } else { line.trim_ascii() };
+        let Some((_, line)) = text_file::lines(marked).next() else {
+            continue;
+        };
+        let scored = match score_line(line, scoring) {
             Ok(score) => json!({"score": score}),
             Err(problem) => {
                 bad.push(format!("line {}: {problem}", i + 1));

@@ -8,7 +8,7 @@ use crate::rollout::{AuthorLogprobs, Completion, FinishReason, Question, mean};
 use crate::seed::Seed;
 use crate::swarm::{Split, Tasks};
 use crate::task::extract_answer;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{ChatOptions, Tokenizer};
 use anyhow::Result;
 
 /// Completions per question.
@@ -53,7 +53,10 @@ impl Recipe {
         let mut verifiers = tasks.verifiers();
         let mut scored = Vec::new();
         for (chunk, questions) in questions.chunks(BATCH).enumerate() {
-            let prompts = questions.iter().map(|q| tokenizer.prompt(None, &q.text));
+            let options = ChatOptions::default();
+            let prompts = questions
+                .iter()
+                .map(|q| tokenizer.prompt(&options, &q.text));
             let prompts = prompts.collect::<Result<Vec<_>, _>>()?;
             let seed = seed.child("generate", chunk as u64);
             let groups = generate(model, &prompts, COMPLETIONS, &decoding, &[eos], seed);

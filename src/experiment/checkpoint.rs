@@ -310,7 +310,8 @@ fn folders(dir: &Path, agents: usize) -> Vec<PathBuf> {
         .collect()
 }
 
-fn hash(file: &Path) -> io::Result<String> {
+/// The SHA-256 of a file.
+pub(super) fn hash(file: &Path) -> io::Result<String> {
     let (mut hash, mut file, mut chunk) = (Sha256::new(), File::open(file)?, vec![0; 1 << 20]);
     loop {
         match file.read(&mut chunk)? {

@@ -16,6 +16,7 @@ use crate::swarm::{
 };
 use crate::task::Scoring;
 use crate::task::catalog::TaskConfigs;
+use crate::tokenizer::ChatOptions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -161,6 +162,19 @@ pub struct ModelTable {
     /// Whether every run ends with saving the model of every agent, beside its CSV files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub save: bool,
+    /// Values for the chat template, under TRL's name; `enable_thinking` is false where it is not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat_template_kwargs: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl ModelTable {
+    /// What goes into every prompt besides the question.
+    pub fn chat_options(&self) -> ChatOptions {
+        ChatOptions {
+            system: self.system_prompt.clone(),
+            kwargs: self.chat_template_kwargs.clone().unwrap_or_default(),
+        }
+    }
 }
 
 /// Types of weights.

@@ -120,7 +120,7 @@ pub(super) fn size(bytes: f64) -> String {
 fn keys(arm: &Resolved, folder: &ModelFolder, prompt: usize) -> f64 {
     let (config, generate) = (&folder.config, &arm.keys.generate);
     let completions = generate.num_generations as f64 * generate.max_completion_length as f64;
-    let layer = 2.0 * config.num_key_value_heads as f64 * config.head_dim() as f64;
+    let layer = 2.0 * config.num_key_value_heads() as f64 * config.head_dim() as f64;
     let tokens = arm.balance().most() as f64 * (completions + prompt as f64);
     tokens * layer * config.num_hidden_layers as f64
 }

@@ -16,6 +16,7 @@ mod config;
 mod csv_file;
 mod device;
 mod hub;
+mod inputs;
 mod memory;
 mod models;
 mod node;

@@ -67,10 +67,17 @@ impl Models {
             None => Self::folder(&source.path),
         };
         let folders = sources.iter().map(|source| open(source).map(Arc::new));
-        Ok(Self {
+        let models = Self {
             folders: folders.collect::<Result<_>>()?,
             sources,
-        })
+        };
+        for arm in &experiment.arms {
+            let options = arm.resolved.keys.model.chat_options();
+            for folder in models.folders(&arm.resolved) {
+                folder.tokenizer.check(&options)?;
+            }
+        }
+        Ok(models)
     }
 
     /// A model folder by its path or its id on the hub.
@@ -193,8 +200,8 @@ impl Models {
 
 fn prompts(arm: &Resolved, folder: &Arc<ModelFolder>) -> Arc<Prompts> {
     let most = max_prompt_length(&arm.keys, folder);
-    let system = arm.keys.model.system_prompt.clone();
-    Arc::new(Prompts::new(Arc::clone(&folder.tokenizer), system, most))
+    let options = arm.keys.model.chat_options();
+    Arc::new(Prompts::new(Arc::clone(&folder.tokenizer), options, most))
 }
 
 /// Most tokens of a prompt of this model.

@@ -139,9 +139,9 @@ impl Prompts {
             let (arm, keys) = (&arm.resolved, &arm.resolved.keys);
             for folder in models.folders(arm) {
                 let most = max_prompt_length(keys, folder);
-                let system = keys.model.system_prompt.clone();
+                let options = keys.model.chat_options();
                 let (tasks, place) = (Arc::as_ptr(&arm.tasks), std::ptr::from_ref(folder));
-                let pair = (tasks, place, most, system, keys.generate.overlong_prompts);
+                let pair = (tasks, place, most, options, keys.generate.overlong_prompts);
                 if !seen.contains(&pair) {
                     all.look_at(arm, folder, most)?;
                     seen.push(pair);
@@ -154,15 +154,17 @@ impl Prompts {
     fn look_at(&mut self, arm: &Resolved, folder: &ModelFolder, most: usize) -> Result<()> {
         let keys = &arm.keys;
         let completion = keys.generate.max_completion_length;
-        let positions = folder.config.max_position_embeddings;
+        let positions = folder.config.max_position_embeddings();
         ensure!(
             most > 0,
             "generate.max_completion_length: found {completion}, expected less than the model's \
              {positions} positions"
         );
+        let options = keys.model.chat_options();
         for question in arm.tasks.some_questions(PROBES) {
-            let system = keys.model.system_prompt.as_deref();
-            let length = folder.tokenizer.prompt(system, &question.text)?.len();
+            let tokens = folder.tokenizer.prompt(&options, &question.text)?;
+            folder.tokenizer.check_rows(&tokens)?;
+            let length = tokens.len();
             self.seen += 1;
             if length > most {
                 self.overlong += 1;

@@ -12,7 +12,7 @@ use crate::seed::{Rng, Seed};
 use crate::swarm::{Split, Tasks, Workers};
 use crate::task::Scoring;
 use crate::task::catalog::{self, TaskConfigs};
-use crate::tokenizer::{self, Tokenizer};
+use crate::tokenizer::{self, ChatOptions, Tokenizer};
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 
@@ -171,7 +171,7 @@ impl Recipe {
         for i in 0..self.train.questions as u64 {
             let seed_of = seed.child("question", i);
             let question = tasks.question(tasks.proportions(), Split::Training, seed_of);
-            let prompt = tokenizer.prompt(None, &question.text)?;
+            let prompt = tokenizer.prompt(&ChatOptions::default(), &question.text)?;
             for j in 0..self.train.answers as u64 {
                 let guess = seed.child("guess", i * 1000 + j);
                 let text = self.answer(&question, tasks, guess, &mut rng);

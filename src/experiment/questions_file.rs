@@ -2,6 +2,7 @@
 
 use crate::rollout::Question;
 use crate::task::catalog;
+use crate::text_file;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -22,13 +23,8 @@ pub(super) fn read(file: &Path) -> Result<Vec<Question>, String> {
     let name = file.display();
     let bytes =
         std::fs::read(file).map_err(|e| format!("tasks.source: {name}: cannot be read: {e}"))?;
-    // lines end with \n alone: questions may hold every other separator that Unicode knows
-    let lines = bytes
-        .split(|byte| *byte == b'\n')
-        .enumerate()
-        .filter(|(_, line)| !line.trim_ascii().is_empty());
-    let questions = lines.map(|(i, line)| {
-        parse(line).map_err(|problem| format!("tasks.source: {name}: line {}: {problem}", i + 1))
+    let questions = text_file::lines(&bytes).map(|(number, line)| {
+        parse(line).map_err(|problem| format!("tasks.source: {name}: line {number}: {problem}"))
     });
     questions.collect()
 }

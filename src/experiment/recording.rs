@@ -3,6 +3,7 @@
 use crate::kept_rollouts::{self, KeptRollout};
 use crate::member::Record;
 use crate::rollout::{AuthorLogprobs, Completion, FinishReason, Question};
+use crate::text_file;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,16 +44,11 @@ fn lines(file: &Path) -> Result<Vec<KeptRollout>> {
     if file.extension().is_some_and(|end| end == "gz") {
         return kept_rollouts::of_file(file).with_context(|| format!("{place}: cannot be read"));
     }
-    let text = fs::read_to_string(file).with_context(|| format!("{place}: cannot be read"))?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(at, line)| {
-            let kept = serde_json::from_str(line);
-            kept.with_context(|| format!("{place}:{}: is no recorded rollout", at + 1))
+    let bytes = fs::read(file).with_context(|| format!("{place}: cannot be read"))?;
+    text_file::lines(&bytes)
+        .map(|(number, line)| {
+            let kept = serde_json::from_slice(line);
+            kept.with_context(|| format!("{place}:{number}: is no recorded rollout"))
         })
         .collect()
 }

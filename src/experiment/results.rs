@@ -6,15 +6,22 @@ use super::checkpoint::CheckpointTable;
 use super::commit_note;
 use super::config::ExperimentFile;
 use super::csv_file::{CsvFile, Position};
+use super::inputs::Inputs;
 use super::rollout_log::LogTable;
 use crate::results_layout::{
-    ARMS, EXPERIMENT, MEANS, ROUNDS, RUNS, TIMINGS, remove_leftovers, run_folder, write_atomically,
+    ARMS, EXPERIMENT, INPUTS, MEANS, ROUNDS, RUNS, TIMINGS, remove_leftovers, run_folder,
+    write_atomically,
 };
 use crate::swarm::{Columns, RoundRecord};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+/// Held by the program that writes to a results folder.
+const LOCK: &str = ".lock";
+/// Begin of the names of folders of earlier results, within one that cannot be renamed.
+const ASIDE: &str = "old-";
 
 /// A results folder that belongs to one experiment.
 pub struct Results {
@@ -39,12 +46,18 @@ impl Results {
             Err(e) if e.kind() == ErrorKind::NotADirectory => None,
             Err(e) => return Err(e).with_context(|| format!("{}: cannot be read", file.display())),
         };
+        let inputs = Inputs::of(experiment)?;
+        let mut known = Inputs::known(dir)?;
         if let Some(old) = &found {
             if fresh {
                 // nobody else may be writing to what is set aside
                 let _lock = lock(dir)?;
                 set_aside(dir)?;
-            } else if let Some(change) = change(&file, old, experiment)? {
+                known = Inputs::default();
+            } else if let Some(change) = match change(&file, old, experiment)? {
+                None => inputs.change(&known),
+                change => change,
+            } {
                 bail!(
                     "{}: holds the results of another experiment ({change}); choose another --out, or \
                      set them aside with --fresh",
@@ -56,6 +69,7 @@ impl Results {
         let lock = lock(dir)?;
         clean(dir)?;
         put(&file, experiment.to_toml()?.as_bytes())?;
+        put(&dir.join(INPUTS), inputs.to_json(known)?.as_bytes())?;
         if experiment.file.tune.is_none() {
             put(&dir.join(ARMS), &experiment.arms_csv()?)?;
         }
@@ -99,7 +113,7 @@ fn put(file: &Path, bytes: &[u8]) -> Result<()> {
 
 /// One program at a time writes to a results folder.
 fn lock(dir: &Path) -> Result<File> {
-    let path = dir.join(".lock");
+    let path = dir.join(LOCK);
     let unwritten = || format!("{}: cannot be written", path.display());
     let open = File::options()
         .create(true)
@@ -191,8 +205,33 @@ fn set_aside(dir: &Path) -> Result<()> {
     let name = |n: usize| PathBuf::from(format!("{}.old-{n}", bare.display()));
     let free = (1..).map(name).find(|path| !path.exists());
     let free = free.context("one of the numbers is free")?;
-    let (from, to) = (dir.display(), free.display());
-    fs::rename(dir, &free).with_context(|| format!("{from}: cannot be renamed to {to}"))
+    match fs::rename(dir, &free) {
+        // a folder that is mounted, or whose parent nobody may write to, stays where it is
+        Err(e) => set_aside_within(dir).with_context(|| {
+            let (from, to) = (dir.display(), free.display());
+            format!("{from}: cannot be renamed to {to}: {e}")
+        }),
+        renamed => Ok(renamed?),
+    }
+}
+
+/// Moves what lies in a results folder into one within it, beside those that were set aside before.
+fn set_aside_within(dir: &Path) -> Result<()> {
+    let aside = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name == LOCK || name.starts_with(ASIDE)
+    };
+    let mut free = (1..).map(|n| dir.join(format!("{ASIDE}{n}")));
+    let free = free.find(|path| !path.exists());
+    let free = free.context("one of the numbers is free")?;
+    let entries: Vec<PathBuf> = fs::read_dir(dir)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    fs::create_dir(&free)?;
+    for path in entries.iter().filter(|path| !aside(path)) {
+        fs::rename(path, free.join(path.file_name().unwrap_or_default()))?;
+    }
+    Ok(())
 }
 
 /// Whether the CSV files of a run have all its rounds, whoever made them: those that are kept of it.
@@ -281,5 +320,34 @@ impl RunFiles {
     pub fn finish(&mut self) -> Result<()> {
         self.rounds.finish()?;
         self.timings.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_renamed_is_emptied_into_one_within() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = |dir: &Path| {
+            let entries = fs::read_dir(dir).unwrap();
+            let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        for n in 1..=2 {
+            fs::create_dir_all(dir.path().join("runs/x")).unwrap();
+            for file in [LOCK, EXPERIMENT, "runs/x/rounds.csv"] {
+                fs::write(dir.path().join(file), "").unwrap();
+            }
+            set_aside_within(dir.path()).unwrap();
+            assert_eq!(
+                names(&dir.path().join(format!("old-{n}"))),
+                [EXPERIMENT, RUNS]
+            );
+        }
+        assert_eq!(names(dir.path()), [LOCK, "old-1", "old-2"]);
     }
 }

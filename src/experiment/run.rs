@@ -58,7 +58,15 @@ pub fn run(
     // the same threads for all runs: each keeps the memory that it has freed
     let workers = match device.is_gpu() {
         true => Workers::here(),
-        false => Workers::new(options.threads).context("no thread can be started")?,
+        false => {
+            let agents = experiment
+                .arms
+                .iter()
+                .map(|arm| arm.resolved.keys.swarm.agents);
+            // more than agents would have nothing to do
+            let threads = options.threads.min(agents.max().unwrap_or(1));
+            Workers::new(threads).context("no thread can be started")?
+        }
     };
     let mut all = Runs {
         experiment,

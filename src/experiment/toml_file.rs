@@ -1,6 +1,7 @@
 //! TOML files as types: reading, extending another file, overriding single keys, and errors that name
 //! the key or, in a file that stands alone, the line.
 
+use crate::text_file;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -119,7 +120,7 @@ pub(super) fn lay_over(lower: &mut Table, upper: &Table) {
 }
 
 fn read(file: &Path) -> Result<String> {
-    std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))
+    text_file::read(file).with_context(|| format!("{}: cannot be read", file.display()))
 }
 
 /// The keys of a file, over those of the file which its key `extends` names; and whether it names none.

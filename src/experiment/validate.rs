@@ -9,6 +9,7 @@ use crate::learn::ImportanceSampling;
 use crate::swarm::{
     BalanceRule, DrawFrom, Mix, ShareLogprobs, SignalLimit, TaskProportions, VirtualClock,
 };
+use crate::tokenizer::ChatOptions;
 use std::fmt::Display;
 
 /// Most rollouts of a kind, and most completions of one.
@@ -66,6 +67,11 @@ impl ExperimentFile {
         check(sane, "device.memory_gib", memory, "more than 0")?;
         self.train.validate()?;
         self.validate_bus()?;
+        let kwargs = self.model.chat_template_kwargs.iter().flatten();
+        for (name, _) in kwargs.filter(|(name, _)| ChatOptions::TAKEN.contains(&name.as_str())) {
+            let key = format!("model.chat_template_kwargs.{name}");
+            check(false, &key, "one", "none: the template is given it already")?;
+        }
         self.validate_person()?;
         self.validate_logprobs()
     }

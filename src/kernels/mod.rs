@@ -239,10 +239,9 @@ impl Cache {
         lengths: &[usize],
         [group, capacity]: [usize; 2],
         heads: [usize; 2],
-        theta: f64,
+        frequencies: &[f64],
         device: &Device,
     ) -> Self {
-        let [_, head_dim] = heads;
         let last = lengths.iter().max().unwrap_or(&0) + capacity;
         let kind = if is_cpu(device) {
             Kind::Cpu(cpu::Cache::new(layers, lengths, group, capacity, heads))
@@ -252,7 +251,7 @@ impl Cache {
         };
         Self {
             kind,
-            rope: Rope::new(&[last], head_dim, theta),
+            rope: Rope::new(&[last], frequencies),
         }
     }
 

@@ -23,13 +23,11 @@ pub(crate) struct Rope {
 }
 
 impl Rope {
-    /// For tokens at these positions.
-    pub(crate) fn new(positions: &[usize], head_dim: usize, theta: f64) -> Self {
+    /// For tokens at these positions; `frequencies` is the turn of each pair of coordinates of a head,
+    /// from one position to the next.
+    pub(crate) fn new(positions: &[usize], frequencies: &[f64]) -> Self {
         let last = positions.iter().copied().max().unwrap_or(0);
-        let half = head_dim / 2;
-        let frequencies: Vec<f64> = (0..half)
-            .map(|i| theta.powf(-2.0 * i as f64 / head_dim as f64))
-            .collect();
+        let half = frequencies.len();
         let angles =
             (0..=last).flat_map(|position| frequencies.iter().map(move |f| position as f64 * f));
         let (sin, cos) = angles

@@ -109,15 +109,15 @@ fn affine_maps_norms_and_swiglu_are_the_same() {
 
 #[test]
 fn rotations_are_the_same() {
-    let rope = Rope::new(&[0, 5, 2], 6, 100.0);
+    let rope = Rope::new(&[0, 5, 2], &[1.0, 0.2, 0.05]);
     same([[3, 12]], |[x]| rotate(&rope, x));
 }
 
 #[test]
 fn rotations_turn_by_the_angle_of_the_position() {
     let x = Tensor::<2>::from_data([[1.0f32, 2.0, 3.0, 4.0]], &Device::flex());
-    let rope = Rope::new(&[3], 4, 100.0);
-    // frequencies 1 and 1/10: pairs (x0, x2) and (x1, x3)
+    let rope = Rope::new(&[3], &[1.0, 0.1]);
+    // pairs (x0, x2) and (x1, x3)
     let (a, b) = (3.0f32, 0.3f32);
     let expected = [
         a.cos() - 3.0 * a.sin(),
@@ -237,7 +237,7 @@ fn both_caches_find_the_same_while_rows_end() {
             &lengths,
             [3, 8],
             [kv_heads, dim],
-            100.0,
+            &vec![0.3; dim / 2],
             &device,
         )
     };

@@ -22,11 +22,12 @@ pub struct ModelFolder {
 }
 
 /// What a saved model takes over from the folder that it comes from, where there is such a file.
-const COMPANIONS: [&str; 9] = [
+const COMPANIONS: [&str; 10] = [
     "config.json",
     "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
+    "tokenizer.model",
     "vocab.json",
     "merges.txt",
     "special_tokens_map.json",
@@ -49,8 +50,15 @@ impl ModelFolder {
                 dir.display()
             );
         }
-        let files = Some(WeightFiles::open(dir, &folder.config)?);
-        Ok(Self { files, ..folder })
+        let files = WeightFiles::open(dir, &folder.config)?;
+        // as transformers does: what the weights are goes before what is said of them
+        let mut config = folder.config;
+        config.tie_word_embeddings &= !files.has_own_head()?;
+        Ok(Self {
+            files: Some(files),
+            config,
+            ..folder
+        })
     }
 
     /// The tokenizer of a folder with random weights in the shape of a `config.json` from elsewhere.
@@ -63,8 +71,12 @@ impl ModelFolder {
         Self::new(dir, config, eos)
     }
 
-    fn new(dir: &Path, config: ModelConfig, eos: Vec<u32>) -> Result<Self> {
-        let tokenizer = Tokenizer::load(dir)?;
+    fn new(dir: &Path, config: ModelConfig, mut eos: Vec<u32>) -> Result<Self> {
+        let tokenizer = Tokenizer::load_for(dir, config.vocab_size)?;
+        // of several ends, the one that the tokenizer names is that of a turn
+        if let Some(place) = eos.iter().position(|id| tokenizer.eos_id() == Some(*id)) {
+            eos[..=place].rotate_right(1);
+        }
         let (ids, rows) = (tokenizer.vocab_size(), config.vocab_size);
         ensure!(
             ids <= rows,
@@ -92,6 +104,25 @@ impl ModelFolder {
         })
     }
 
+    /// The files of a folder that make the model: what is read of it, its weights among them where they are wanted.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn files(dir: &Path, weights: bool) -> std::io::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let of_weights = name.ends_with(".safetensors") || name.ends_with(".index.json");
+            let read = COMPANIONS.contains(&&*name) || of_weights;
+            if read && (weights || !of_weights) && path.is_file() {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
     /// Reads the weights onto a device, or makes them.
     ///
     /// # Errors
@@ -110,7 +141,7 @@ impl ModelFolder {
     /// Most tokens that a prompt may have before a completion of this length.
     pub fn room(&self, max_completion_length: usize) -> usize {
         self.config
-            .max_position_embeddings
+            .max_position_embeddings()
             .saturating_sub(max_completion_length)
     }
 
@@ -126,12 +157,18 @@ impl ModelFolder {
             .iter()
             .filter(|name| self.dir.join(name).exists())
         {
-            let to = dir.join(name);
-            std::fs::copy(self.dir.join(name), &to)
+            // the bytes alone: the copy is no more secret or read-only than any other file of the run
+            let (from, to) = (self.dir.join(name), dir.join(name));
+            let bytes = std::fs::read(&from)
+                .with_context(|| format!("{}: cannot be read", from.display()))?;
+            std::fs::write(&to, bytes)
                 .with_context(|| format!("{}: cannot be written", to.display()))?;
         }
         match &self.files {
-            Some(files) => weights::save(model, dir, |tensor| files.dtype(tensor))?,
+            Some(files) => {
+                weights::save(model, dir, |tensor| files.dtype(tensor))?;
+                self.config.correct(dir)?;
+            }
             None => {
                 weights::save(model, dir, |_| Dtype::F32)?;
                 self.config.save(dir)?;

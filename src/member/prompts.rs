@@ -3,7 +3,7 @@
 
 use super::Unreadable;
 use crate::rollout::{Prompt, Question};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{ChatOptions, Tokenizer};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -15,8 +15,8 @@ const REMEMBERED: usize = 1 << 12;
 /// this brings).
 pub struct Prompts {
     tokenizer: Arc<Tokenizer>,
-    /// Goes before the question where the chat template has a place for it.
-    system_prompt: Option<String>,
+    /// What goes into every prompt besides the question.
+    options: ChatOptions,
     /// Most tokens of a prompt.
     most: usize,
     known: Mutex<HashMap<String, Result<Prompt, Unreadable>>>,
@@ -24,10 +24,10 @@ pub struct Prompts {
 
 impl Prompts {
     /// Prompts of at most so many tokens.
-    pub fn new(tokenizer: Arc<Tokenizer>, system_prompt: Option<String>, most: usize) -> Self {
+    pub fn new(tokenizer: Arc<Tokenizer>, options: ChatOptions, most: usize) -> Self {
         Self {
             tokenizer,
-            system_prompt,
+            options,
             most,
             known: Mutex::default(),
         }
@@ -56,7 +56,11 @@ impl Prompts {
     }
 
     fn encode(&self, text: &str) -> Result<Prompt, Unreadable> {
-        let tokens = self.tokenizer.prompt(self.system_prompt.as_deref(), text);
+        let tokens = self.tokenizer.prompt(&self.options, text);
+        let tokens = tokens.and_then(|tokens| {
+            self.tokenizer.check_rows(&tokens)?;
+            Ok(tokens)
+        });
         let tokens = tokens.map_err(|e| Unreadable::Refused(e.to_string()))?;
         if tokens.len() > self.most {
             return Err(Unreadable::TooLong {

@@ -11,7 +11,7 @@ use crate::rollout::{
     Token,
 };
 use crate::seed::Seed;
-use crate::tokenizer::{self, Tokenizer};
+use crate::tokenizer::{self, ChatOptions, Tokenizer};
 use burn::tensor::DType;
 use std::sync::Arc;
 
@@ -42,7 +42,11 @@ fn member(longest: usize, half: bool) -> (LanguageModel, Arc<Tokenizer>) {
     let folder = Arc::new(folder());
     let tokenizer = Arc::clone(&folder.tokenizer);
     let setup = Setup {
-        prompts: Arc::new(Prompts::new(Arc::clone(&tokenizer), None, 40)),
+        prompts: Arc::new(Prompts::new(
+            Arc::clone(&tokenizer),
+            ChatOptions::default(),
+            40,
+        )),
         decoding: Decoding {
             temperature: 1.0,
             top_k: 0,

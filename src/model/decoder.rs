@@ -1,4 +1,4 @@
-//! The decoder of Qwen2 and Qwen3: embedding, layers of attention and SwiGLU, final norm, head.
+//! The decoder of Qwen2, Qwen3 and Llama: embedding, layers of attention and SwiGLU, final norm, head.
 //!
 //! `hidden` runs over packed rows, with a graph where the weights have one; `start` and `step` run over a
 //! [`Cache`], one token per row at a time. Both run the same layers.
@@ -117,7 +117,8 @@ pub struct Decoder {
     pub(crate) norm: RmsNorm,
     /// Absent when the head is the transposed embedding.
     pub(crate) lm_head: Option<Param<Tensor<2>>>,
-    pub(crate) rope_theta: f64,
+    /// The turn of each pair of coordinates of a head, from one position to the next.
+    pub(crate) rope_frequencies: Vec<f64>,
 }
 
 impl Decoder {
@@ -164,11 +165,7 @@ impl Decoder {
 
     /// What all layers of a forward pass have in common.
     pub(crate) fn forward_context(&self, packing: &Arc<Packing>) -> ForwardContext {
-        let rope = Rope::new(
-            packing.positions(),
-            self.layers[0].self_attn.head_dim,
-            self.rope_theta,
-        );
+        let rope = Rope::new(packing.positions(), &self.rope_frequencies);
         ForwardContext {
             packing: packing.clone(),
             rope,
@@ -229,7 +226,7 @@ impl Decoder {
             &lengths,
             [group, capacity],
             heads,
-            self.rope_theta,
+            &self.rope_frequencies,
             &self.device(),
         )
     }

@@ -1,8 +1,9 @@
 //! What an optimizer remembers of each parameter, to and from a safetensors file.
 
 use super::decoder::Decoder;
+use super::shard::{self, to_bytes};
 use super::weight_error::Error;
-use super::weight_files::{WeightFiles, to_bytes};
+use super::weight_files::WeightFiles;
 use super::weights::tensors;
 use burn::module::ParamId;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -45,8 +46,7 @@ impl OptimizerState {
             }
         }
         let metadata = HashMap::from([(STEPS.to_owned(), self.steps.to_string())]);
-        safetensors::serialize_to_file(stored, Some(metadata), file)
-            .map_err(|error| Error::of_writing(file, error))
+        shard::write(file, stored, metadata)
     }
 
     /// Reads what an optimizer of this decoder remembered, `count` moments of each parameter that has

@@ -31,7 +31,7 @@ pub enum Error {
         problem: String,
     },
     /// A tensor is not there.
-    #[error("{file}: tensor `{tensor}` is missing, expected with shape {expected:?}")]
+    #[error("{file}: tensor `{tensor}` is missing, expected with shape {expected:?}{besides}")]
     Missing {
         /// The file.
         file: PathBuf,
@@ -39,6 +39,8 @@ pub enum Error {
         tensor: String,
         /// The shape that config.json asks for.
         expected: Vec<usize>,
+        /// What the file has in its place, if anything.
+        besides: String,
     },
     /// A tensor has another shape than `config.json` asks for.
     #[error("{file}: tensor `{tensor}` has shape {found:?}, config.json asks for {expected:?}")]
@@ -53,7 +55,7 @@ pub enum Error {
         expected: Vec<usize>,
     },
     /// A tensor is of a type that the program does not read.
-    #[error("{file}: tensor `{tensor}` has type {found:?}, expected F32, F16 or BF16")]
+    #[error("{file}: tensor `{tensor}` has type {found:?}, expected F32, F16, BF16 or F64")]
     Type {
         /// The file.
         file: PathBuf,
@@ -63,12 +65,14 @@ pub enum Error {
         found: Dtype,
     },
     /// A tensor that belongs to no part of the model.
-    #[error("{file}: tensor `{tensor}` belongs to no part of this model")]
+    #[error("{file}: tensor `{tensor}` belongs to no part of this model: {what}")]
     Unknown {
         /// The file.
         file: PathBuf,
         /// The name.
         tensor: String,
+        /// What it may be, and what was expected.
+        what: String,
     },
     /// A weight that is infinite or not a number.
     #[error("{file}: tensor `{tensor}` holds a value that is not finite")]

@@ -4,38 +4,26 @@
 //! model and one tensor is ever in memory, whatever a header claims.
 
 use super::config::ModelConfig;
+use super::shard::{Shard, Values, width};
+use super::tensor_names::{Names, what_is};
+use super::tensor_shapes::{EMBEDDING, HEAD};
 use super::weight_error::Error;
-use half::{bf16, f16};
+use crate::text_file;
 use safetensors::Dtype;
-use safetensors::tensor::{Metadata, TensorInfo};
-use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use safetensors::tensor::TensorInfo;
+use std::collections::{BTreeSet, HashMap};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The file of a model that is in one piece.
 pub(super) const FILE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// Longest header that the format allows.
-const LONGEST_HEADER: u64 = 100_000_000;
-
-/// Values read and converted at once.
-const CHUNK: usize = 1 << 18;
-
-/// A file with its header.
-struct Shard {
-    path: PathBuf,
-    header: Metadata,
-    /// Where the tensors start.
-    start: u64,
-}
-
 /// The weights of a model folder, their names, shapes and types checked against a configuration.
 pub struct WeightFiles {
     shards: Vec<Shard>,
-    /// The shard of each tensor.
-    places: HashMap<String, usize>,
+    /// The shard of each tensor and its name there.
+    places: HashMap<String, (usize, String)>,
 }
 
 impl WeightFiles {
@@ -44,8 +32,9 @@ impl WeightFiles {
     /// # Errors
     /// Names the file and the tensor, what was found and what was expected.
     pub fn open(dir: &Path, config: &ModelConfig) -> Result<Self, Error> {
-        let files = Self::headers(dir)?;
-        files.check(config)?;
+        let mut files = Self::headers(dir)?;
+        let left_over = files.rename(config)?;
+        files.check(config, left_over.first())?;
         Ok(files)
     }
 
@@ -54,27 +43,24 @@ impl WeightFiles {
         let named = if single.exists() {
             None
         } else {
-            weight_map(&index)?
+            shards(&index)?
         };
         let Some(named) = named else {
-            return Self::file(&single);
+            return match other_weights(dir).filter(|_| !single.exists()) {
+                Some(problem) => Err(Error::Format {
+                    file: single,
+                    problem,
+                }),
+                None => Self::file(&single),
+            };
         };
         let mut shards = Vec::new();
         let mut places = HashMap::new();
-        for (file, tensors) in named {
+        for file in named {
             let shard = Shard::open(dir.join(file))?;
-            for tensor in tensors {
-                if shard.header.info(&tensor).is_none() {
-                    let problem =
-                        format!("has no tensor `{tensor}`, where {INDEX} says that it is");
-                    return Err(Error::Format {
-                        file: shard.path,
-                        problem,
-                    });
-                }
-            }
             for tensor in shard.header.tensors().into_keys() {
-                if let Some(other) = places.insert(tensor.clone(), shards.len()) {
+                let place = (shards.len(), tensor.clone());
+                if let Some((other, _)) = places.insert(tensor.clone(), place) {
                     let other: &Shard = &shards[other];
                     let problem = format!(
                         "has tensor `{tensor}`, which {} has too",
@@ -94,16 +80,33 @@ impl WeightFiles {
     /// Reads the header of a single file, whatever tensors it has.
     pub(super) fn file(path: &Path) -> Result<Self, Error> {
         let shard = Shard::open(path.to_owned())?;
-        let places = shard
-            .header
-            .tensors()
-            .into_keys()
-            .map(|name| (name, 0))
-            .collect();
+        let names = shard.header.tensors().into_keys();
+        let places = names.map(|name| (name.clone(), (0, name))).collect();
         Ok(Self {
             shards: vec![shard],
             places,
         })
+    }
+
+    /// Takes the names of the model for those of the files, and returns those that it does not have.
+    fn rename(&mut self, config: &ModelConfig) -> Result<Vec<String>, Error> {
+        let names = Names::new(config, self.places.keys());
+        if let Some([a, b]) = names.twice {
+            return Err(Error::Format {
+                file: self.file_of(&b),
+                problem: format!("has tensor `{b}`, which `{a}` is too"),
+            });
+        }
+        let renamed = names.stored.into_iter().map(|(own, stored)| {
+            let (shard, _) = self.places[&stored];
+            (own, (shard, stored))
+        });
+        let mut places: HashMap<_, _> = renamed.collect();
+        // still to be named with their files
+        let kept = names.left_over.iter();
+        places.extend(kept.map(|name| (name.clone(), self.places[name].clone())));
+        self.places = places;
+        Ok(names.left_over)
     }
 
     /// A value of the metadata of a single file.
@@ -122,14 +125,15 @@ impl WeightFiles {
 
     /// A tensor must be there, in this shape and in a type that is read.
     pub(super) fn check_tensor(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
-        let (file, tensor) = (self.file_of(name), name.to_owned());
-        let Some((_, info)) = self.find(name) else {
+        let Some((_, stored, info)) = self.find(name) else {
             return Err(Error::Missing {
-                file,
-                tensor,
+                file: self.file_of(name),
+                tensor: name.to_owned(),
                 expected: shape.into(),
+                besides: String::new(),
             });
         };
+        let (file, tensor) = (self.file_of(name), stored.to_owned());
         if info.shape != *shape {
             return Err(Error::Shape {
                 file,
@@ -149,39 +153,84 @@ impl WeightFiles {
     }
 
     /// Every tensor of the configuration must be there in its shape, and none besides.
-    fn check(&self, config: &ModelConfig) -> Result<(), Error> {
-        let expected = config.tensors();
-        for (name, shape) in &expected {
-            self.check_tensor(name, shape)?;
+    fn check(&self, config: &ModelConfig, left_over: Option<&String>) -> Result<(), Error> {
+        let told = |name: &String| what_is(name, config);
+        for (name, shape) in &config.tensors() {
+            self.check_tensor(name, shape).map_err(|e| match e {
+                Error::Missing {
+                    file,
+                    tensor,
+                    expected,
+                    ..
+                } => Error::Missing {
+                    file,
+                    tensor,
+                    expected,
+                    besides: left_over.map_or_else(String::new, |name| {
+                        format!("; found `{name}`: {}", told(name))
+                    }),
+                },
+                other => other,
+            })?;
         }
-        // a tied model may ship its head a second time
-        let known = |name: &str| {
-            name == "lm_head.weight" || expected.iter().any(|(known, _)| known == name)
-        };
-        match self.places.keys().filter(|name| !known(name)).min() {
+        if self.has(HEAD) {
+            self.check_tensor(HEAD, &[config.vocab_size, config.hidden_size])?;
+        }
+        match left_over {
             Some(name) => Err(Error::Unknown {
                 file: self.file_of(name),
+                what: told(name),
                 tensor: name.clone(),
             }),
             None => Ok(()),
         }
     }
 
-    fn find(&self, name: &str) -> Option<(&Shard, &TensorInfo)> {
-        let shard = &self.shards[*self.places.get(name)?];
-        Some((shard, shard.header.info(name)?))
+    /// Whether there are an embedding and a head that differ, whatever the configuration says of them.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn has_own_head(&self) -> Result<bool, Error> {
+        let pair = [EMBEDDING, HEAD];
+        if !pair.iter().all(|name| self.has(name)) {
+            return Ok(false);
+        }
+        let [mut embedding, mut head] = [self.values(EMBEDDING)?, self.values(HEAD)?];
+        loop {
+            let (a, b) = (embedding.next_chunk()?, head.next_chunk()?);
+            if a != b {
+                return Ok(true);
+            }
+            if a.is_empty() {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<(&Shard, &str, &TensorInfo)> {
+        let (shard, stored) = self.places.get(name)?;
+        let shard = &self.shards[*shard];
+        Some((shard, stored, shard.header.info(stored)?))
     }
 
     /// The file that has a tensor; the first one where none has.
     fn file_of(&self, name: &str) -> PathBuf {
-        self.shards[self.places.get(name).copied().unwrap_or(0)]
+        let place = self.places.get(name);
+        self.shards[place.map_or(0, |(shard, _)| *shard)]
             .path
             .clone()
     }
 
     /// The type of a tensor in its file; f32 for one that is not there.
     pub fn dtype(&self, name: &str) -> Dtype {
-        self.find(name).map_or(Dtype::F32, |(_, info)| info.dtype)
+        self.find(name)
+            .map_or(Dtype::F32, |(_, _, info)| info.dtype)
+    }
+
+    /// The values of a tensor that was checked, from the first on.
+    fn values(&self, name: &str) -> Result<Values<'_>, Error> {
+        let (shard, stored, info) = self.find(name).expect("checked when the folder was opened");
+        shard.values(stored, info)
     }
 
     /// The values of a tensor, of a matrix `[rows, columns]` transposed to `[columns, rows]` where wanted.
@@ -189,104 +238,37 @@ impl WeightFiles {
     /// # Errors
     /// When the file cannot be read or a value is not finite.
     pub(super) fn read(&self, name: &str, transposed: bool) -> Result<Vec<f32>, Error> {
-        let (shard, info) = self.find(name).expect("checked when the folder was opened");
-        let failed = |cause| Error::Read {
-            file: shard.path.clone(),
-            cause,
-        };
-        let mut file = File::open(&shard.path).map_err(failed)?;
-        file.seek(SeekFrom::Start(shard.start + info.data_offsets.0 as u64))
-            .map_err(failed)?;
-        let width = width(info.dtype).expect("checked when the folder was opened");
+        let (_, _, info) = self.find(name).expect("checked when the folder was opened");
         let [rows, columns] = match info.shape[..] {
             [rows, columns] if transposed => [rows, columns],
             _ => [info.shape.iter().product(), 1],
         };
-        let mut values = vec![0.0; rows * columns];
-        let at_once = (CHUNK / columns.max(1)).clamp(1, rows.max(1));
-        let mut buffer = vec![0; at_once * columns * width];
-        for first in (0..rows).step_by(at_once) {
-            let count = at_once.min(rows - first);
-            let chunk = &mut buffer[..count * columns * width];
-            file.read_exact(chunk).map_err(failed)?;
-            let value = |i: usize| to_f32(info.dtype, &chunk[i * width..]);
-            if (0..count * columns).any(|i| !value(i).is_finite()) {
-                return Err(Error::NotFinite {
-                    file: shard.path.clone(),
-                    tensor: name.to_owned(),
-                });
+        let (mut stored, mut values) = (self.values(name)?, vec![0.0; rows * columns]);
+        let [mut row, mut column] = [0, 0];
+        loop {
+            let chunk = stored.next_chunk()?;
+            if chunk.is_empty() {
+                return Ok(values);
             }
-            for column in 0..columns {
-                let places = &mut values[column * rows + first..][..count];
-                places
-                    .iter_mut()
-                    .enumerate()
-                    .for_each(|(row, place)| *place = value(row * columns + column));
+            for value in chunk {
+                values[column * rows + row] = value;
+                column += 1;
+                if column == columns {
+                    [row, column] = [row + 1, 0];
+                }
             }
         }
-        Ok(values)
     }
 }
 
-impl Shard {
-    fn open(path: PathBuf) -> Result<Self, Error> {
-        let failed = |cause| Error::Read {
-            file: path.clone(),
-            cause,
-        };
-        let wrong = |problem: String| Error::Format {
-            file: path.clone(),
-            problem,
-        };
-        let about = std::fs::metadata(&path).map_err(failed)?;
-        if !about.is_file() {
-            return Err(wrong("is no regular file".to_owned()));
-        }
-        let size = about.len();
-        let mut file = File::open(&path).map_err(failed)?;
-        let mut length = [0; 8];
-        match file.read_exact(&mut length) {
-            Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
-                return Err(wrong(format!(
-                    "is not a safetensors file: it has {size} bytes"
-                )));
-            }
-            other => other.map_err(failed)?,
-        }
-        let length = u64::from_le_bytes(length);
-        if length > (size - 8).min(LONGEST_HEADER) {
-            let problem =
-                format!("is not a safetensors file: it has {size} bytes, but a header of {length}");
-            return Err(wrong(problem));
-        }
-        let mut header = vec![0; length as usize];
-        file.read_exact(&mut header).map_err(failed)?;
-        let header: Metadata = serde_json::from_slice(&header).map_err(|e| {
-            wrong(format!(
-                "is not a safetensors file: its header is wrong: {e}"
-            ))
-        })?;
-        let (found, expected) = (size - 8 - length, header.data_len() as u64);
-        if found != expected {
-            return Err(wrong(format!(
-                "has {found} bytes of tensors, its header asks for {expected}: it is not whole"
-            )));
-        }
-        Ok(Self {
-            path,
-            header,
-            start: 8 + length,
-        })
-    }
-}
-
-/// The tensors of each file by an index; none when there is no index.
-fn weight_map(index: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>, Error> {
+/// The files of shards by an index; none when there is no index. Which tensor it says is where does not
+/// matter: the files themselves are looked at.
+fn shards(index: &Path) -> Result<Option<BTreeSet<String>>, Error> {
     let wrong = |problem: String| Error::Format {
         file: index.to_owned(),
         problem,
     };
-    let text = match std::fs::read_to_string(index) {
+    let text = match text_file::read(index) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|cause| Error::Read {
             file: index.to_owned(),
@@ -294,12 +276,12 @@ fn weight_map(index: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>, Err
         })?,
     };
     let json: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| wrong(format!("is not JSON: {e}")))?;
+        text_file::json(&text).map_err(|e| wrong(format!("is not JSON: {e}")))?;
     let map = json["weight_map"].as_object().filter(|map| !map.is_empty());
     let map = map.ok_or_else(|| {
         wrong("key `weight_map`: expected an object of tensors and their files".to_owned())
     })?;
-    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut files = BTreeSet::new();
     for (tensor, file) in map {
         let name = file.as_str().filter(|file| {
             Path::new(file)
@@ -311,43 +293,32 @@ fn weight_map(index: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>, Err
                 "tensor `{tensor}`: found {file}, expected the name of a file"
             ))
         })?;
-        files
-            .entry(file.to_owned())
-            .or_default()
-            .push(tensor.clone());
+        files.insert(file.to_owned());
     }
     Ok(Some(files))
 }
 
-/// Bytes of a value; `None` for a type that is not read.
-fn width(dtype: Dtype) -> Option<usize> {
-    match dtype {
-        Dtype::F32 => Some(4),
-        Dtype::F16 | Dtype::BF16 => Some(2),
-        _ => None,
-    }
-}
-
-fn to_f32(dtype: Dtype, bytes: &[u8]) -> f32 {
-    let short = || [bytes[0], bytes[1]];
-    match dtype {
-        Dtype::F16 => f16::from_le_bytes(short()).to_f32(),
-        Dtype::BF16 => bf16::from_le_bytes(short()).to_f32(),
-        _ => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-    }
-}
-
-/// Values in a type of a file, to the nearest.
-pub(super) fn to_bytes(dtype: Dtype, values: &[f32]) -> Vec<u8> {
-    match dtype {
-        Dtype::F16 => values
-            .iter()
-            .flat_map(|v| f16::from_f32(*v).to_le_bytes())
-            .collect(),
-        Dtype::BF16 => values
-            .iter()
-            .flat_map(|v| bf16::from_f32(*v).to_le_bytes())
-            .collect(),
-        _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-    }
+/// Weights in another form, where a folder has none that are read.
+fn other_weights(dir: &Path) -> Option<String> {
+    let what = |name: &str| {
+        let end = |end: &str| name.ends_with(end);
+        if name.starts_with("adapter_model.") {
+            Some("an adapter must be merged into its model first")
+        } else if end(".safetensors") {
+            Some("the file needs that name, shards an index")
+        } else if end(".bin") || end(".pth") || end(".pt") || end(".gguf") {
+            Some("weights are read from safetensors alone")
+        } else {
+            None
+        }
+    };
+    let names = std::fs::read_dir(dir).ok()?.filter_map(|entry| {
+        let name = entry.ok()?.file_name();
+        Some(name.to_string_lossy().into_owned())
+    });
+    let mut others: Vec<String> = names
+        .filter_map(|name| what(&name).map(|what| format!("is missing; found {name}: {what}")))
+        .collect();
+    others.sort();
+    others.into_iter().next()
 }

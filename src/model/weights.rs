@@ -6,9 +6,10 @@
 use super::attention::Attention;
 use super::config::ModelConfig;
 use super::decoder::{Decoder, Layer, Mlp};
+use super::shard::{self, to_bytes};
 pub use super::weight_error::Error;
+use super::weight_files::FILE;
 pub use super::weight_files::WeightFiles;
-use super::weight_files::{FILE, to_bytes};
 use crate::seed::Seed;
 use burn::module::{Param, ParamId};
 use burn::nn::{Linear, RmsNorm};
@@ -86,7 +87,7 @@ fn build<E>(
         layers,
         norm,
         lm_head,
-        rope_theta: config.rope_theta(),
+        rope_frequencies: config.rope_frequencies(),
     };
     decoder.assert_shape(config);
     Ok(decoder)
@@ -189,8 +190,7 @@ pub fn save(decoder: &Decoder, dir: &Path, dtype: impl Fn(&str) -> Dtype) -> Res
         };
         (name, stored)
     });
-    safetensors::serialize_to_file(stored, Some(metadata), &file)
-        .map_err(|e| Error::of_writing(&file, e))
+    shard::write(&file, stored.collect(), metadata)
 }
 
 /// A tensor on its way to a file: read from the device when it is its turn.

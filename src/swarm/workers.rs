@@ -47,15 +47,9 @@ impl Workers {
                 .expect("taking the next item does not panic")
                 .next()
         };
-        std::thread::scope(|scope| {
-            for pool in &self.0 {
-                scope.spawn(|| {
-                    pool.install(|| {
-                        while let Some((item, result)) = next() {
-                            *result.lock().expect("a result has one writer") = Some(work(item));
-                        }
-                    });
-                });
+        on_all(&self.0, &|| {
+            while let Some((item, result)) = next() {
+                *result.lock().expect("a result has one writer") = Some(work(item));
             }
         });
         let taken = results
@@ -64,6 +58,16 @@ impl Workers {
         taken
             .map(|r| r.expect("every item was worked on"))
             .collect()
+    }
+}
+
+/// Does the same on each pool at the same time; no thread is started for it.
+fn on_all(pools: &[ThreadPool], work: &(dyn Fn() + Sync)) {
+    if let Some((first, others)) = pools.split_first() {
+        first.in_place_scope(|scope| {
+            scope.spawn(|_| work());
+            on_all(others, work);
+        });
     }
 }
 

@@ -10,10 +10,21 @@ import pathlib
 import shutil
 
 import torch
-from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+)
 
 ROWS = [[1, 5, 9, 2, 30, 17, 4], [7, 7, 31]]
-FAMILIES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "qwen3": (Qwen3Config, Qwen3ForCausalLM)}
+FAMILIES = {
+    "qwen2": (Qwen2Config, Qwen2ForCausalLM),
+    "qwen3": (Qwen3Config, Qwen3ForCausalLM),
+    "llama": (LlamaConfig, LlamaForCausalLM),
+}
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
 
 # family, what differs from the shape below, type of the file, largest shard
 MODELS = {
@@ -29,7 +40,42 @@ MODELS = {
         "5GB",
     ),
     "qwen3-bf16-sharded": ("qwen3", {"head_dim": 8, "num_key_value_heads": 1}, torch.bfloat16, "6KB"),
+    "qwen3-biases": ("qwen3", {"head_dim": 8, "attention_bias": True}, torch.float32, "5GB"),
+    "qwen2-linear-rope": ("qwen2", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100.0}}, torch.float32, "5GB"),
+    "llama-tied": ("llama", {}, torch.float32, "5GB"),
+    "llama-odd-heads-llama3-bf16": (
+        "llama",
+        {"tie_word_embeddings": False, "hidden_size": 36, "num_attention_heads": 9, "num_key_value_heads": 3, "rope_parameters": LLAMA3},
+        torch.bfloat16,
+        "20KB",
+    ),
+    "llama-biases-head-dim": (
+        "llama",
+        {"attention_bias": True, "mlp_bias": True, "head_dim": 6, "num_key_value_heads": 4, "num_hidden_layers": 3, "rope_parameters": LLAMA3},
+        torch.float32,
+        "5GB",
+    ),
+    "llama-f64-no-prefix": ("llama", {"num_key_value_heads": 1}, torch.float64, "5GB"),
+    "qwen2-tied-own-head": ("qwen2", {}, torch.float32, "5GB"),
+    "qwen3-tied-only-head": ("qwen3", {"head_dim": 8}, torch.float32, "5GB"),
 }
+
+
+def rename(weights):
+    return {name.removeprefix("model."): tensor for name, tensor in weights.items()}
+
+
+def own_head(weights):
+    return {**weights, "lm_head.weight": weights["model.embed_tokens.weight"].roll(1, 0).contiguous()}
+
+
+def only_head(weights):
+    weights["lm_head.weight"] = weights.pop("model.embed_tokens.weight")
+    return weights
+
+
+# what is done to the file of weights after it was saved
+CHANGES = {"llama-f64-no-prefix": rename, "qwen2-tied-own-head": own_head, "qwen3-tied-only-head": only_head}
 
 SHAPE = dict(
     vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
@@ -48,6 +94,9 @@ for seed, (name, (family, changes, dtype, shard)) in enumerate(MODELS.items()):
     folder = pathlib.Path(__file__).parent / "models" / name
     shutil.rmtree(folder, ignore_errors=True)
     model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+    if name in CHANGES:
+        file = folder / "model.safetensors"
+        save_file(CHANGES[name](load_file(file)), file, metadata={"format": "pt"})
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     logits, greedy = [], []
     with torch.no_grad():

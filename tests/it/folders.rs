@@ -6,6 +6,7 @@ use sapo::model::ModelConfig;
 use sapo::model::weights::{self, Dtype};
 use sapo::seed::Seed;
 use sapo::tokenizer;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,27 @@ pub(crate) fn rewrite(
             safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), data)
                 .unwrap(),
         )
+    });
+    fs::write(&file, safetensors::serialize(views, None).unwrap()).unwrap();
+}
+
+/// Shapes and bytes of tensors by their names.
+pub(crate) type Tensors = BTreeMap<String, (Vec<usize>, Vec<u8>)>;
+
+/// Changes the tensors of a model as a whole.
+pub(crate) fn rewrite_with(dir: &Path, change: impl FnOnce(&mut Tensors)) {
+    let file = dir.join("model.safetensors");
+    let bytes = fs::read(&file).unwrap();
+    let stored = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors: Tensors = stored
+        .iter()
+        .map(|(name, view)| (name.to_owned(), (view.shape().into(), view.data().into())))
+        .collect();
+    change(&mut tensors);
+    let views = tensors.iter().map(|(name, (shape, data))| {
+        let view =
+            safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), data);
+        (name, view.unwrap())
     });
     fs::write(&file, safetensors::serialize(views, None).unwrap()).unwrap();
 }
@@ -110,8 +132,8 @@ fn broken_model_folders_are_named() {
         &["vocab_size of 100", "tokenizer.json"],
     );
     check(
-        &edit("\"model_type\"", "\"model_type\": \"llama\","),
-        &["model_type", "llama", "qwen2"],
+        &edit("\"model_type\"", "\"model_type\": \"mistral\","),
+        &["model_type", "mistral", "\"qwen2\", \"qwen3\" or \"llama\""],
     );
     check(
         &edit("\"hidden_size\"", "\"hidden_size\": \"big\","),
@@ -128,7 +150,7 @@ fn broken_model_folders_are_named() {
     let yarn = "\"rope_theta\": 1e4, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0},";
     check(
         &edit("\"rope_theta\"", yarn),
-        &["key `rope_scaling`", "yarn", "expected null"],
+        &["key `rope_scaling`", "yarn", "\"llama3\""],
     );
     let sliding =
         "\"rope_theta\": 1e4, \"layer_types\": [\"full_attention\", \"sliding_attention\"],";
@@ -136,12 +158,69 @@ fn broken_model_folders_are_named() {
         &edit("\"rope_theta\"", sliding),
         &["key `layer_types`", "sliding_attention"],
     );
+    let quantized = "\"rope_theta\": 1e4, \"quantization_config\": {\"quant_method\": \"fp8\"},";
     check(
-        &edit(
-            "\"model_type\"",
-            "\"model_type\": \"qwen3\", \"attention_bias\": true,",
-        ),
-        &["attention_bias", "true"],
+        &edit("\"rope_theta\"", quantized),
+        &["key `quantization_config`", "fp8"],
+    );
+    check(
+        &|dir| {
+            fs::rename(dir.join("model.safetensors"), dir.join("pytorch_model.bin")).unwrap();
+        },
+        &[
+            "model.safetensors",
+            "found pytorch_model.bin",
+            "from safetensors alone",
+        ],
+    );
+    let rename = |from: &'static str, to: &'static str| {
+        move |dir: &Path| {
+            rewrite_with(dir, |tensors| {
+                let all = std::mem::take(tensors).into_iter();
+                tensors.extend(all.map(|(name, tensor)| (name.replacen(from, to, 1), tensor)));
+            });
+        }
+    };
+    check(
+        &rename("model.", "_orig_mod.model."),
+        &[
+            "is missing",
+            "found `_orig_mod.model.embed_tokens.weight`",
+            "without `_orig_mod.`",
+        ],
+    );
+    check(
+        &|dir| {
+            rewrite_with(dir, |tensors| {
+                let norm = tensors["model.norm.weight"].clone();
+                tensors.insert("score.weight".to_owned(), norm);
+            });
+        },
+        &[
+            "`score.weight` belongs to no part",
+            "a head of another kind",
+        ],
+    );
+    check(
+        &|dir| {
+            rewrite_with(dir, |tensors| {
+                let norm = tensors["model.norm.weight"].clone();
+                tensors.insert("norm.weight".to_owned(), norm);
+            });
+        },
+        &["has tensor `norm.weight`, which `model.norm.weight` is too"],
+    );
+    check(
+        &|dir| {
+            rewrite_with(dir, |tensors| {
+                let norm = tensors["model.norm.weight"].clone();
+                tensors.insert("lm_head.weight".to_owned(), norm);
+            });
+        },
+        &[
+            "`lm_head.weight` has shape [96]",
+            "config.json asks for [1024, 96]",
+        ],
     );
 }
 
@@ -186,7 +265,7 @@ fn damaged_weights_are_named() {
     );
     check(
         &|bytes| flip(bytes, b"\"F32\"", b"\"I32\""),
-        &["has type I32", "expected F32, F16 or BF16"],
+        &["has type I32", "expected F32, F16, BF16 or F64"],
     );
     check(
         &|bytes| flip(bytes, b"[1024,96]", b"[9024,96]"),
@@ -194,7 +273,10 @@ fn damaged_weights_are_named() {
     );
     check(
         &|bytes| flip(bytes, b"model.norm.weight", b"model.nose.weight"),
-        &["`model.norm.weight` is missing"],
+        &[
+            "`model.norm.weight` is missing",
+            "found `model.nose.weight`",
+        ],
     );
 }
 
@@ -247,7 +329,7 @@ fn broken_shards_are_named() {
                 dir.join(shard),
             ));
         },
-        &[shard, "has no tensor"],
+        &[shard, "has tensor", "00001-of-00004.safetensors has too"],
     );
     check(
         &|dir| fs::write(dir.join(index), "[]").unwrap(),

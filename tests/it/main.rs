@@ -6,6 +6,7 @@
 )]
 
 mod asking;
+mod brought;
 mod draws;
 mod floors;
 mod folders;

@@ -1,6 +1,6 @@
 //! Chat templates and tokens against transformers.
 
-use sapo::tokenizer::Tokenizer;
+use sapo::tokenizer::{ChatOptions, Tokenizer};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -22,7 +22,11 @@ fn prompts_equal_those_of_transformers() {
         let turns: Vec<Turn> = serde_json::from_str(&turns).unwrap();
         assert!(turns.len() > 50);
         for Turn { system, text, ids } in turns {
-            let prompt = tokenizer.prompt(system.as_deref(), &text).unwrap();
+            let options = ChatOptions {
+                system: system.clone(),
+                ..ChatOptions::default()
+            };
+            let prompt = tokenizer.prompt(&options, &text).unwrap();
             assert_eq!(
                 prompt,
                 ids,
