@@ -2,6 +2,7 @@
 
 use crate::folders::broken;
 use crate::program::{fails, root, sapo};
+use crate::resume::hearing;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
 fn a_stopped_run_says_so_by_its_exit_code_though_nobody_reads() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("sapo"))
+    let mut child = hearing()
         .current_dir(root())
         .args(arguments(&out, &["rounds=100000"]))
         .stdout(Stdio::piped())

@@ -39,8 +39,16 @@ fn start(out: &Path) -> std::process::Child {
     start_with(out, &[])
 }
 
+/// The program, hearing every signal even where the tests were started in the background, deaf to some.
+pub(crate) fn hearing() -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT,TERM,HUP");
+    command.arg(assert_cmd::cargo::cargo_bin!("sapo"));
+    command
+}
+
 fn start_with(out: &Path, more: &[&str]) -> std::process::Child {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("sapo"));
+    let mut command = hearing();
     command
         .current_dir(root())
         .args(arguments(out, more))
